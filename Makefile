@@ -1,0 +1,53 @@
+# Each target sets up what it needs, once: the stamp files in .venv say what is installed.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check format bench docs constraints clean
+
+demo: .venv/installed
+	rm -rf demo
+	$(BIN)/farstep collect cartpole-swingup --policy random --episodes 10 --seed 0 --out demo/random
+	$(BIN)/farstep data info demo/random --horizon 100
+	$(BIN)/farstep data plot demo/random cartpole-swingup/random --out demo/figures
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest --numprocesses auto $(PYTEST)
+
+check: .venv/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+format: .venv/installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks
+
+docs: .venv/installed-dev
+	$(BIN)/mkdocs build --strict
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable .
+	touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev]'
+	touch .venv/installed $@
+
+# Pins everything, with all extras, at what pip picks today.
+constraints:
+	rm -rf .venv-constraints && $(PYTHON) -m venv .venv-constraints
+	.venv-constraints/bin/python -m pip install --quiet --editable '.[sb3,ray,tune,dev]'
+	(head -n 1 constraints.txt; .venv-constraints/bin/python -m pip freeze --exclude-editable \
+		| sed 's/^\(torch==[0-9.]*\)+.*/\1/') > constraints.new
+	mv constraints.new constraints.txt && rm -rf .venv-constraints
+
+clean:
+	rm -rf .venv demo site build dist

@@ -1,0 +1,1 @@
+"""Measurements of speed, memory and error; `make bench` runs them all."""

@@ -1,0 +1,25 @@
+"""Run benchmarks by name, or all: python -m benchmarks [NAME …]."""
+
+import importlib
+import sys
+from pathlib import Path
+
+from benchmarks.harness import save
+
+HERE = Path(__file__).parent
+NAMES = sorted(
+    path.stem for path in HERE.glob("*.py") if path.stem not in ("__init__", "__main__", "harness")
+)
+
+
+def main() -> None:
+    """Run, print and store each."""
+    for name in sys.argv[1:] or NAMES:
+        if name not in NAMES:
+            sys.exit(f"there is no benchmark '{name}'; known: {', '.join(NAMES)}")
+        table = importlib.import_module(f"benchmarks.{name}").run()
+        print(save(name, table))
+
+
+if __name__ == "__main__":
+    main()

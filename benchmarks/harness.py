@@ -1,0 +1,57 @@
+"""What all benchmarks share: a table, the machine it was measured on, and where it is kept."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A measured table, with a sentence that says how it was measured."""
+
+    how: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def save(name: str, result: Result) -> str:
+    """Write a table as Markdown, which the documentation includes, and return it."""
+    lines = [
+        "| " + " | ".join(result.columns) + " |",
+        "|" + "---|" * len(result.columns),
+        *("| " + " | ".join(row) + " |" for row in result.rows),
+        "",
+        f"{result.how} Command: `python -m benchmarks {name}`. Machine: {machine()}.",
+    ]
+    text = "\n".join(lines) + "\n"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text)
+    return text
+
+
+def machine() -> str:
+    """Describe the processor, the cores and Python."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].split(":")[1].strip() if names else model
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:
+    """Return the median time of some calls, after one that is not counted."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)

@@ -1,0 +1,47 @@
+"""Bytes that windows hold for h = 1, 10 and 100 on 1 000 000 steps, and what gathering costs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.harness import Result, median_seconds
+from farstep import Episodes, Signals, Windows
+
+STEPS, EPISODES, D, K, BATCH = 1_000_000, 1_000, 5, 1, 64
+
+
+def run() -> Result:
+    rng = np.random.default_rng(0)
+    data = Episodes(
+        states=rng.normal(size=(STEPS + EPISODES, D)).astype(np.float32),
+        actions=rng.normal(size=(STEPS, K)).astype(np.float32),
+        lengths=np.full(EPISODES, STEPS // EPISODES),
+        signals=Signals.unnamed(D, K),
+    )
+    gather = jax.jit(lambda windows, index: windows.gather(index))
+    rows = []
+    for horizon in (1, 10, 100):
+        windows = Windows.of(data, horizon)
+        held = sum(leaf.nbytes for leaf in jax.tree.leaves(windows))
+        copied = len(windows) * ((horizon + 1) * D + horizon * K) * 4
+        index = jnp.asarray(rng.integers(0, len(windows), BATCH))
+        compiled = gather.lower(windows, index).compile().memory_analysis()
+        seconds = median_seconds(
+            lambda w=windows, i=index: jax.block_until_ready(gather(w, i)), 200
+        )
+        rows.append(
+            (
+                str(horizon),
+                f"{len(windows):,}",
+                f"{held / 1e6:.1f} MB",
+                f"{copied / 1e6:,.0f} MB",
+                f"{(compiled.output_size_in_bytes + compiled.temp_size_in_bytes) / 1e3:.1f} kB",
+                f"{1e6 * seconds:.0f} µs",
+            )
+        )
+    return Result(
+        how=f"{STEPS:,} steps in {EPISODES:,} episodes, {D} states, {K} action, float32; the batch "
+        f"has {BATCH} windows; times are medians of 200 calls from Python.",
+        columns=("h", "windows", "held", "if copied out", "one batch", "to gather a batch"),
+        rows=rows,
+    )

@@ -1,0 +1,40 @@
+"""Make a named dataset by its recipe and put it, with its record, into the package.
+
+Usage: python scripts/ship_dataset.py cartpole-swingup/random
+"""
+
+import json
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from farstep.datasets import shipped
+from farstep.datasets.reading import write
+from farstep.recipes import RECIPES, make_dataset
+
+FOLDER = Path(__file__).parents[1] / "src" / "farstep" / "datasets" / "shipped"
+VERSIONS = ("farstep", "dm_control", "mujoco", "gymnasium", "numpy")
+
+
+def main(name: str) -> None:
+    """Write the dataset's files and its entry in shipped.json."""
+    data = make_dataset(name, workers=os.cpu_count() or 1)
+    path = write(data, FOLDER / name, force=True)
+    records = shipped.records()
+    records[name] = {
+        "about": RECIPES[name].about,
+        "recipe": f"farstep data make {name}",
+        "seed": RECIPES[name].seed,
+        "episodes": len(data),
+        "steps": data.num_steps,
+        "sha256": shipped.file_sha256(path),
+        "fingerprint": data.fingerprint,
+        "versions": {package: version(package) for package in VERSIONS},
+    }
+    (FOLDER / "shipped.json").write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
+    print(json.dumps(records[name], indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,26 @@
+# The public names, grouped. The package loads each from its module when it is first used.
+
+# Data
+from .datasets.columns import Columns as Columns
+from .datasets.reading import read as read
+from .datasets.reading import write as write
+from .datasets.shipped import load as load
+from .datasets.summary import Summary as Summary
+from .datasets.summary import describe as describe
+from .episodes import Episode as Episode
+from .episodes import Episodes as Episodes
+
+# What is said when something is wrong
+from .errors import DataWarning as DataWarning
+from .errors import FarstepError as FarstepError
+from .report.datasets import plot_datasets as plot_datasets
+from .signals import Signals as Signals
+
+# Systems
+from .systems.collect import collect as collect
+from .systems.registry import system as system
+from .systems.system import System as System
+from .windows import Windows as Windows
+
+__all__: list[str]
+__version__: str

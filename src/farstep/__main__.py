@@ -1,0 +1,5 @@
+"""`python -m farstep` is the `farstep` command."""
+
+from farstep.cli import main
+
+main()

@@ -1,0 +1,54 @@
+"""The `farstep` command: parses, calls, prints. What it does is in the library."""
+
+import sys
+import warnings
+from typing import Annotated
+
+import tyro
+
+from farstep.cli.collect import Collect
+from farstep.cli.data import Data
+from farstep.cli.systems import Systems
+from farstep.errors import DataWarning, FarstepError
+
+Command = (
+    Annotated[Collect, tyro.conf.subcommand("collect")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Systems, tyro.conf.subcommand("systems")]
+)
+
+_ABOUT = "One-step dynamics models that stay accurate many steps ahead."
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on standard error and exit code 2."""
+    if sys.argv[1:] == ["--version"]:
+        from farstep import __version__
+
+        print(__version__)
+        return
+    command = tyro.cli(
+        Command,  # type: ignore[arg-type]
+        prog="farstep",
+        description=_ABOUT,
+        config=(
+            tyro.conf.FlagCreatePairsOff,
+            tyro.conf.OmitArgPrefixes,
+            tyro.conf.OmitSubcommandPrefixes,
+        ),
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = _note
+            command.run()
+    except FarstepError as error:
+        print(f"farstep: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("farstep: stopped.", file=sys.stderr)
+        sys.exit(130)
+
+
+def _note(message: Warning | str, *_: object) -> None:
+    print(f"note: {message}", file=sys.stderr)

@@ -1,0 +1,54 @@
+"""`farstep collect`."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Run a policy on a real system and store its episodes.
+
+    Example: farstep collect cartpole-swingup --episodes 50 --seed 0 --out data/random
+    """
+
+    system: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SYSTEM")]
+    """A system's name (see `farstep systems`), a Gymnasium id, or module:attribute."""
+    out: Path
+    """Where to store them: NAME.npz, NAME.csv, NAME.parquet, or no suffix for Minari."""
+    policy: str = "random"
+    """`random`, or module:attribute for a function (state, rng) → action."""
+    episodes: int = 50
+    """How many episodes to run."""
+    seed: int = 0
+    """The same seed gives the same data, whatever the number of workers."""
+    workers: int = os.cpu_count() or 1
+    """Processes to run in."""
+    option: tuple[str, ...] = ()
+    """Options of the environment as NAME=VALUE, such as noise=0.05."""
+    force: bool = False
+    """Replace what is at --out."""
+
+    def run(self) -> None:
+        """Collect, store, and say where."""
+        from farstep.cli.options import parse_options
+        from farstep.cli.tables import print_summary
+        from farstep.datasets.reading import encoder, write
+        from farstep.files import check_output
+        from farstep.systems.collect import collect
+        from farstep.systems.registry import system
+
+        encoder(self.out)
+        check_output(self.out, self.force)
+        chosen = system(self.system)
+        if self.option:
+            options = {**chosen.env_options, **parse_options(self.option)}
+            chosen = replace(chosen, env_options=options)
+        workers = min(self.workers, self.episodes)
+        data = collect(chosen, self.policy, self.episodes, self.seed, max(workers, 1))
+        write(data, self.out, self.force)
+        print_summary(data)
+        print(f"wrote {self.out}")

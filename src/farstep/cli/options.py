@@ -1,0 +1,21 @@
+"""Options given on the command line as NAME=VALUE."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from farstep.errors import FarstepError
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return the options by name; values are JSON where they can be, else text."""
+    options = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise FarstepError(f"option '{pair}' is not of the form NAME=VALUE.")
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options

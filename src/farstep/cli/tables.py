@@ -1,0 +1,50 @@
+"""Tables for the terminal."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from farstep.datasets.summary import QUANTILES, Dimension, describe
+from farstep.episodes import Episodes
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; the first column is text, the others are aligned to the right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
+    # A pipe or a file has no width; there, nothing is cut.
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def print_summary(episodes: Episodes) -> None:
+    """Print what `farstep data info` shows."""
+    summary = describe(episodes)
+    source = f" of {episodes.system}" if episodes.system else ""
+    print(f"{summary.episodes} episodes, {summary.steps} steps{source}")
+    print(f"{summary.terminated} terminated, {summary.truncated} truncated")
+    rows = [("length", *summary.lengths)]
+    if summary.returns is not None:
+        rows.append(("return", *summary.returns))
+    quantiles = [f"{q:.0%}" for q in QUANTILES]
+    print_table("Quantiles over episodes", ["", *quantiles], rows)
+    extra = [] if summary.rewards is None else [("reward", summary.rewards)]
+    dimensions = [
+        *(("state", dimension) for dimension in summary.states),
+        *(("action", dimension) for dimension in summary.actions),
+        *extra,
+    ]
+    print_table(
+        "Dimensions",
+        ["name", "kind", "unit", "lowest", "highest", "mean", "variance"],
+        [_row(kind, dimension) for kind, dimension in dimensions],
+    )
+
+
+def _row(kind: str, column: Dimension) -> tuple[object, ...]:
+    return (column.name, kind, column.unit, column.low, column.high, column.mean, column.variance)

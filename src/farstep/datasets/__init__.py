@@ -1,0 +1,1 @@
+"""Where episodes come from and go: file formats, the shipped sets, and their summary."""

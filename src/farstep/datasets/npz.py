@@ -1,0 +1,62 @@
+"""Episodes as one NumPy archive: the flat arrays, and the rest as JSON."""
+
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from farstep.datasets.header import from_header, to_header
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError, one_line
+
+_REQUIRED = ("states", "actions", "lengths")
+_OPTIONAL = ("rewards", "terminated", "truncated", "clean_states")
+
+_UNREADABLE = (
+    *(ValueError, TypeError, AttributeError, EOFError, KeyError, OSError),
+    *(zipfile.BadZipFile, zlib.error),
+)
+
+
+def encode(episodes: Episodes) -> bytes:
+    """Return the archive's bytes."""
+    arrays = {
+        name: getattr(episodes, name)
+        for name in (*_REQUIRED, *_OPTIONAL)
+        if getattr(episodes, name) is not None
+    }
+    header = np.frombuffer(json.dumps(to_header(episodes)).encode(), np.uint8)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=header, **arrays)
+    return buffer.getvalue()
+
+
+def read(path: Path) -> Episodes:
+    """Read an archive with at least `states`, `actions` and `lengths`; pickles are refused."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except _UNREADABLE as error:
+        raise FarstepError(f"not readable as NPZ: {one_line(error)}") from error
+    missing = [name for name in _REQUIRED if name not in arrays]
+    if missing:
+        raise FarstepError(
+            f"there is no array '{missing[0]}' (there are {', '.join(arrays) or 'none'}); it "
+            "must hold states (all T + 1 of each episode), actions and lengths."
+        )
+    header = arrays.pop("header", None)
+    known = {name: arrays[name] for name in (*_REQUIRED, *_OPTIONAL) if name in arrays}
+    for name in ("states", "actions"):
+        if known[name].ndim != 2:
+            raise FarstepError(
+                f"{name} has shape {known[name].shape}; it must be (rows, dimensions)."
+            )
+    described = from_header(
+        json.loads(header.tobytes()) if header is not None else {},
+        known["states"].shape[1],
+        known["actions"].shape[1],
+    )
+    return Episodes(**known, **described)

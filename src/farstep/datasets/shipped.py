@@ -1,0 +1,44 @@
+"""The datasets that come with the package, by name."""
+
+import hashlib
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from farstep.datasets import minari
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError, did_you_mean
+
+_FOLDER = "shipped"
+_RECORD = "shipped.json"
+
+
+def names() -> list[str]:
+    """Return the names that `load` takes."""
+    return sorted(records())
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """Return for each set its recipe, seed, versions and hashes."""
+    return json.loads(_folder().joinpath(_RECORD).read_text())
+
+
+def load(name: str) -> Episodes:
+    """Load a shipped dataset, such as `cartpole-swingup/random`, after checking its SHA-256."""
+    known = records()
+    if name not in known:
+        raise FarstepError(f"there is no shipped dataset '{name}'. {did_you_mean(name, known)}")
+    path = _folder() / name
+    if file_sha256(path) != known[name]["sha256"]:
+        raise FarstepError(f"the shipped dataset '{name}' is damaged; install farstep again.")
+    return minari.read(path)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a Minari directory's data file."""
+    return hashlib.sha256((path / "data" / "main_data.hdf5").read_bytes()).hexdigest()
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("farstep.datasets"))) / _FOLDER

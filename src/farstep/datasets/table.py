@@ -1,0 +1,244 @@
+"""Logs as tables: CSV and Parquet, with a mapping from columns to meanings."""
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from farstep.datasets.columns import Columns
+from farstep.datasets.cutting import cut_into_episodes
+from farstep.datasets.header import from_header, to_header
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError, did_you_mean, one_line
+from farstep.signals import Signals
+
+_STATE, _ACTION, _CLEAN = "state.", "action.", "clean."
+_BLOCK = 8192
+"""Rows that are interleaved at a time, so that they stay in the processor's cache."""
+_HEADER = "farstep"
+"""Parquet keeps the header in the schema's metadata; CSV in a column, on its first row."""
+
+
+def read(path: Path, columns: Columns | None = None) -> Episodes:
+    """Read a CSV or Parquet file; without `columns`, one that Farstep wrote or one like it."""
+    csv = path.suffix == ".csv"
+    try:
+        schema = _csv_schema(path) if csv else pyarrow.parquet.read_schema(path)
+        meaning = columns or _own_columns(schema.names)
+        _check_names(meaning, schema.names)
+        extra = [] if columns else [n for n in schema.names if n.startswith((_CLEAN, _HEADER))]
+        wanted = list(dict.fromkeys([*meaning.names(), *extra]))
+        if csv:
+            table = _read_csv(path, schema.names, wanted, meaning)
+        else:
+            table = pyarrow.parquet.read_table(path, columns=wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
+    return _to_episodes(table, meaning, {} if columns else _header(table))
+
+
+def _csv_schema(path: Path) -> pa.Schema:
+    with pyarrow.csv.open_csv(path) as reader:
+        return reader.schema
+
+
+def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns) -> pa.Table:
+    # Numbers are float64 whatever they look like: as an integer, -0 would lose its sign.
+    numbers = [*meaning.states, *meaning.actions, *([meaning.reward] if meaning.reward else [])]
+    numbers += [name for name in wanted if name.startswith(_CLEAN)]
+    options = pyarrow.csv.ConvertOptions(
+        include_columns=wanted, column_types=dict.fromkeys(numbers, pa.float64())
+    )
+    try:
+        return pyarrow.csv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid as error:
+        number = re.search(r"In CSV column #(\d+): .*(invalid value .*)", one_line(error))
+        if number is None:
+            raise
+        name, value = names[int(number[1])], number[2]
+        raise FarstepError(f"column '{name}' must hold numbers, but has an {value}.") from error
+
+
+def encode_parquet(episodes: Episodes) -> bytes:
+    """Return a Parquet file's bytes."""
+    header = json.dumps(to_header(episodes)).encode()
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(
+        _to_table(episodes).replace_schema_metadata({_HEADER: header}), buffer
+    )
+    return buffer.getvalue()
+
+
+def encode_csv(episodes: Episodes) -> bytes:
+    """Return a CSV file's bytes; numbers are written so that they read back to the bit."""
+    table = _to_table(episodes)
+    types = {name: str(getattr(episodes, name).dtype) for name in _typed(episodes)}
+    header = json.dumps({**to_header(episodes), "types": types})
+    first_row_only = pa.array([header] + [None] * (len(table) - 1), pa.string())
+    buffer = io.BytesIO()
+    pyarrow.csv.write_csv(table.append_column(_HEADER, first_row_only), buffer)
+    return buffer.getvalue()
+
+
+def _typed(episodes: Episodes) -> list[str]:
+    names = ("states", "actions", "rewards", "clean_states")
+    return [name for name in names if getattr(episodes, name) is not None]
+
+
+def _to_table(episodes: Episodes) -> pa.Table:
+    """One row for each state; what belongs to a step is null on an episode's last row."""
+    last = np.zeros(len(episodes.states), bool)
+    last[episodes.row_offsets[1:] - 1] = True
+    number = np.repeat(np.arange(len(episodes)), episodes.lengths + 1)
+
+    def of_steps(values: np.ndarray) -> pa.Array:
+        spread = np.zeros(len(last), values.dtype)
+        spread[~last] = values
+        return pa.array(spread, mask=last)
+
+    def of_ends(flags: np.ndarray) -> pa.Array:
+        return pa.array(last & flags[number])
+
+    signals = episodes.signals
+    columns = {
+        "episode": pa.array(number),
+        "step": pa.array(np.arange(len(last)) - episodes.row_offsets[number]),
+        **{
+            f"{_STATE}{n}": pa.array(episodes.states[:, i])
+            for i, n in enumerate(signals.state_names)
+        },
+        **{
+            f"{_ACTION}{n}": of_steps(episodes.actions[:, i])
+            for i, n in enumerate(signals.action_names)
+        },
+    }
+    if episodes.rewards is not None:
+        columns["reward"] = of_steps(episodes.rewards)
+    columns["terminated"] = of_ends(episodes.terminated)
+    columns["truncated"] = of_ends(episodes.truncated)
+    if episodes.clean_states is not None:
+        for i, name in enumerate(signals.state_names):
+            columns[f"{_CLEAN}{name}"] = pa.array(episodes.clean_states[:, i])
+    return pa.table(columns)
+
+
+def _to_episodes(table: pa.Table, columns: Columns, header: dict[str, Any]) -> Episodes:
+    if len(table) == 0:
+        raise FarstepError("the table has no rows.")
+    table, starts, interval = cut_into_episodes(table, columns.episode, columns.time)
+    lengths = np.diff(starts, append=len(table)) - 1
+    steps = np.ones(len(table), bool)
+    steps[starts + lengths] = False
+    types = header.pop("types", {})
+    clean = tuple(f"{_CLEAN}{name.removeprefix(_STATE)}" for name in columns.states)
+    has_clean = bool(header) and clean[0] in table.column_names
+    described: dict[str, Any] = {"signals": _signals(columns, interval)}
+    if header:
+        described = from_header(header, 0, 0)
+
+    def numbers(names: Sequence[str], kind: str, rows: np.ndarray | None = None) -> np.ndarray:
+        values = _matrix(table, names, rows)
+        return values.astype(types[kind]) if kind in types else values
+
+    return Episodes(
+        states=numbers(columns.states, "states"),
+        actions=numbers(columns.actions, "actions", steps),
+        lengths=lengths,
+        rewards=numbers((columns.reward,), "rewards", steps)[:, 0] if columns.reward else None,
+        terminated=_ends(table, columns.terminated, starts, lengths),
+        truncated=_ends(table, columns.truncated, starts, lengths),
+        clean_states=numbers(clean, "clean_states") if has_clean else None,
+        **described,
+    )
+
+
+def _header(table: pa.Table) -> dict[str, Any]:
+    """Return the header of a table that Farstep wrote, {} of another."""
+    text = (table.schema.metadata or {}).get(_HEADER.encode())
+    if text is None and _HEADER in table.column_names:
+        text = table.column(_HEADER)[0].as_py() if len(table) else None
+    try:
+        return json.loads(text) if text else {}
+    except ValueError as error:
+        raise FarstepError(f"its farstep header is damaged ({error}).") from error
+
+
+def _own_columns(names: Sequence[str]) -> Columns:
+    """Return the columns of a table that is laid out as Farstep writes them."""
+    states = tuple(name for name in names if name.startswith(_STATE))
+    actions = tuple(name for name in names if name.startswith(_ACTION))
+    if not states or not actions:
+        raise FarstepError(
+            "say which columns are states and which are actions: Columns(states=…, actions=…), or "
+            f"--states and --actions. It has: {', '.join(names)}."
+        )
+    found = {
+        name: name for name in ("episode", "reward", "terminated", "truncated") if name in names
+    }
+    return Columns(states=states, actions=actions, **found)
+
+
+def _check_names(columns: Columns, names: Sequence[str]) -> None:
+    for name in columns.names():
+        if name not in names:
+            raise FarstepError(f"there is no column '{name}'. {did_you_mean(name, names)}")
+    if not columns.states or not columns.actions:
+        raise FarstepError("give at least one state column and one action column.")
+
+
+def _signals(columns: Columns, interval: float | None) -> Signals:
+    return Signals(
+        state_names=tuple(name.removeprefix(_STATE) for name in columns.states),
+        action_names=tuple(name.removeprefix(_ACTION) for name in columns.actions),
+        interval=interval,
+    )
+
+
+def _matrix(table: pa.Table, names: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
+    """Return columns side by side; float32 if all are, else float64; null is NaN.
+
+    With `rows`, a mask, only the rows where it is true.
+    """
+    table = pa.table([_as_number(table.column(name), name) for name in names], names=names)
+    kind = np.float32 if set(table.schema.types) == {pa.float32()} else np.float64
+    result = np.empty((len(table) if rows is None else rows.sum(), len(names)), kind)
+    read = written = 0
+    for batch in table.to_batches(max_chunksize=_BLOCK):
+        kept = slice(None) if rows is None else rows[read : read + len(batch)]
+        for i, column in enumerate(batch.columns):
+            values = column.to_numpy(zero_copy_only=False)[kept]
+            result[written : written + len(values), i] = values
+        read, written = read + len(batch), written + len(values)
+    result.flags.writeable = False  # so that it is not copied again
+    return result
+
+
+def _as_number(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        return column
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowException as error:
+        raise FarstepError(f"column '{name}' must hold numbers: {one_line(error)}") from error
+
+
+def _ends(table: pa.Table, name: str | None, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return for each episode whether one of its last two rows is marked."""
+    if name is None:
+        return np.zeros(len(starts), bool)
+    marks = table.column(name).cast(pa.bool_()).fill_null(False).to_numpy()
+    last = starts + lengths
+    ends = marks[last] | marks[last - 1]
+    if marks.sum() > (marks[last].astype(int) + marks[last - 1]).sum():
+        raise FarstepError(
+            f"'{name}' is set in the middle of an episode; name the column that tells episodes "
+            "apart (episode=…, --episode)."
+        )
+    return ends

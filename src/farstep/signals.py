@@ -1,0 +1,111 @@
+"""Signals: what the columns of states and actions are called and where actions may go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from farstep.errors import FarstepError
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Names, units and bounds of the columns of a system's states and actions."""
+
+    state_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    state_units: tuple[str, ...] = ()
+    """One for each state, "" where there is none or it is unknown."""
+    action_units: tuple[str, ...] = ()
+    action_low: tuple[float, ...] = ()
+    """Lower bound of each action; minus infinity where unknown."""
+    action_high: tuple[float, ...] = ()
+    interval: float | None = None
+    """Seconds from one state to the next; None if unknown."""
+
+    def __post_init__(self) -> None:
+        defaults = {
+            "state_names": ((), str, self.num_states),
+            "action_names": ((), str, self.num_actions),
+            "state_units": ("", str, self.num_states),
+            "action_units": ("", str, self.num_actions),
+            "action_low": (-np.inf, float, self.num_actions),
+            "action_high": (np.inf, float, self.num_actions),
+        }
+        for name, (default, kind, count) in defaults.items():
+            values = tuple(kind(value) for value in getattr(self, name)) or (default,) * count
+            if len(values) != count:
+                raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")
+            object.__setattr__(self, name, values)
+        for names in (self.state_names, self.action_names):
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise FarstepError(f"'{repeated[0]}' names two columns; names must differ.")
+        for name, low, high in zip(
+            self.action_names, self.action_low, self.action_high, strict=True
+        ):
+            if not low <= high:
+                raise FarstepError(f"the bounds [{low:g}, {high:g}] of '{name}' are empty.")
+
+    @classmethod
+    def unnamed(cls, num_states: int, num_actions: int) -> "Signals":
+        """Return signals called s0, s1, … and a0, a1, …, with no bounds."""
+        return cls(
+            state_names=tuple(f"s{i}" for i in range(num_states)),
+            action_names=tuple(f"a{i}" for i in range(num_actions)),
+        )
+
+    @property
+    def num_states(self) -> int:
+        """Dimensions of the state."""
+        return len(self.state_names)
+
+    @property
+    def num_actions(self) -> int:
+        """Dimensions of the action."""
+        return len(self.action_names)
+
+    def outside_bounds(self, actions: Float[np.ndarray, "n k"]) -> Bool[np.ndarray, "n k"]:
+        """Mark the actions beyond their bounds by more than float32 rounding."""
+        low, high = np.array(self.action_low), np.array(self.action_high)
+        slack = 1e-6 * np.maximum(1.0, np.where(np.isfinite(high - low), high - low, 1.0))
+        return (actions < low - slack) | (actions > high + slack)
+
+    def clip(self, actions: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+        """Return the actions moved to the nearest bound."""
+        return np.clip(actions, self.action_low, self.action_high).astype(actions.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; infinite bounds become None, since JSON has no infinity."""
+        return {
+            "state_names": list(self.state_names),
+            "action_names": list(self.action_names),
+            "state_units": list(self.state_units),
+            "action_units": list(self.action_units),
+            "action_low": [_finite_or_none(value) for value in self.action_low],
+            "action_high": [_finite_or_none(value) for value in self.action_high],
+            "interval": self.interval,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Signals":
+        """Rebuild what `to_json` gave."""
+
+        def bounds(key: str, unknown: float) -> Sequence[float]:
+            return [unknown if value is None else value for value in data[key]]
+
+        return cls(
+            state_names=tuple(data["state_names"]),
+            action_names=tuple(data["action_names"]),
+            state_units=tuple(data["state_units"]),
+            action_units=tuple(data["action_units"]),
+            action_low=tuple(bounds("action_low", -np.inf)),
+            action_high=tuple(bounds("action_high", np.inf)),
+            interval=data["interval"],
+        )
+
+
+def _finite_or_none(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

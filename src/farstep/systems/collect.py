@@ -1,0 +1,114 @@
+"""Collecting episodes from a real system: the same data whatever the number of workers."""
+
+import multiprocessing
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from farstep.episodes import Episode, Episodes
+from farstep.errors import FarstepError
+from farstep.progress import track
+from farstep.systems.policies import Policy, policy_named
+from farstep.systems.registry import system as system_named
+from farstep.systems.system import System
+
+
+def collect(
+    system: System | str,
+    policy: Policy | str = "random",
+    episodes: int = 50,
+    seed: int = 0,
+    workers: int = 1,
+) -> Episodes:
+    """Run a policy on a real system and return what happened.
+
+    Args:
+        system: A `System`, or its name.
+        policy: `random`, or a function (state, random generator) → action.
+        episodes: How many episodes to run.
+        seed: Each episode draws from its own stream of this seed, so the data do not depend
+            on the number of workers.
+        workers: Processes to run in; 1 runs in this one.
+    """
+    for name, value, least in (
+        ("episodes", episodes, 1),
+        ("workers", workers, 1),
+        ("seed", seed, 0),
+    ):
+        if value < least:
+            raise FarstepError(f"{name} must be at least {least}, not {value}.")
+    system_name = system if isinstance(system, str) else system.name
+    system = system_named(system) if isinstance(system, str) else system
+    policy_name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
+    acting = policy_named(policy, system.signals) if isinstance(policy, str) else policy
+    runner = _Runner(system, acting, seed)
+    recorded = list(track(_run(runner, episodes, workers), episodes, system.name, "episodes"))
+    recipe = {"policy": policy_name, "episodes": episodes, "seed": seed}
+    if system.env_options:
+        recipe["env_options"] = dict(system.env_options)
+    return Episodes.from_list(recorded, system.signals, system_name, {"collected": recipe})
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs the episode with a given number; sent to the workers as it is."""
+
+    system: System
+    policy: Policy
+    seed: int
+
+    def __call__(self, number: int) -> Episode:
+        env_seed, policy_seed = np.random.SeedSequence([self.seed, number]).spawn(2)
+        rng = np.random.default_rng(policy_seed)
+        # A new environment each time: nothing can leak from one episode into the next.
+        env = self.system.make()
+        try:
+            return record_episode(env, self.policy, int(env_seed.generate_state(1)[0]), rng)
+        finally:
+            env.close()
+
+
+def record_episode(env, policy: Policy, seed: int, rng: np.random.Generator) -> Episode:
+    """Run one episode to its end and return it."""
+    state, info = env.reset(seed=seed)
+    states, clean, actions, rewards = [state], [info.get("clean_state")], [], []
+    terminated = truncated = False
+    while not (terminated or truncated):
+        action = np.asarray(policy(state, rng), env.action_space.dtype)
+        state, reward, terminated, truncated, info = env.step(action)
+        states.append(state)
+        clean.append(info.get("clean_state"))
+        actions.append(action)
+        rewards.append(reward)
+    return Episode(
+        states=np.stack(states),
+        actions=np.stack(actions),
+        rewards=np.asarray(rewards, np.float64),
+        terminated=bool(terminated),
+        truncated=bool(truncated),
+        clean_states=None if clean[0] is None else np.stack(clean),
+    )
+
+
+def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:
+    if workers == 1:
+        yield from map(runner, range(episodes))
+        return
+    try:
+        pickle.dumps(runner)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise FarstepError(
+            f"the system or policy cannot be sent to other processes ({error}); define its "
+            "functions at the top level of a module, or use one worker."
+        ) from error
+    # Processes are spawned: forking a process that runs JAX's threads can deadlock.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, episodes), mp_context=context) as pool:
+        try:
+            yield from pool.map(runner, range(episodes))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,74 @@
+"""System: a real environment joined with what imagining it needs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from farstep.errors import FarstepError
+from farstep.signals import Signals
+from farstep.systems.mujoco_log import log_mujoco_warnings
+
+if TYPE_CHECKING:
+    import gymnasium
+
+State: TypeAlias = Float[Array, " d"]
+Action: TypeAlias = Float[Array, " k"]
+Reward: TypeAlias = Callable[[State, Action, State], Float[Array, ""]]
+"""(state, action, next state) → reward of that step. Pure JAX."""
+Terminated: TypeAlias = Callable[[State, Action, State], Bool[Array, ""]]
+"""(state, action, next state) → whether the next state ends the task. Pure JAX."""
+Reset: TypeAlias = Callable[[PRNGKeyArray], State]
+"""A random key → a first state, distributed as the environment's. Pure JAX."""
+Oracle: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""The simulator set to observed states (n, d) and stepped with actions (n, h, k):
+the states (n, h, d) that follow."""
+
+
+def never(state: State, action: Action, next_state: State) -> Bool[Array, ""]:
+    """Say that no state ends the task."""
+    del state, action, next_state
+    return jnp.array(False)
+
+
+@dataclass(frozen=True)
+class System:
+    """A real system: how to run it, and the parts of it that are known rather than learned."""
+
+    name: str
+    env_id: str
+    """A Gymnasium id. `module:id` imports the module that registers it first."""
+    signals: Signals
+    """Names and units of states and actions, action bounds, control interval."""
+    episode_steps: int
+    """Steps after which an episode is cut off."""
+    reward: Reward | None = None
+    """None if it is not known as a function of state and action."""
+    terminated: Terminated = never
+    reset: Reset | None = None
+    """None if first states come from data only."""
+    angles: tuple[tuple[int, int], ...] = ()
+    """Pairs of state dimensions that are the cosine and the sine of one angle."""
+    oracle: Callable[[], Oracle] | None = None
+    """Makes an oracle, where the simulator can be set to an observed state."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments for the environment."""
+
+    def make(self) -> "gymnasium.Env[np.ndarray, np.ndarray]":
+        """Make the environment, cut off after `episode_steps`."""
+        import gymnasium
+
+        log_mujoco_warnings()
+        env = gymnasium.make(self.env_id, max_episode_steps=self.episode_steps, **self.env_options)
+        for kind in ("observation", "action"):
+            space = getattr(env, f"{kind}_space")
+            count = self.signals.num_states if kind == "observation" else self.signals.num_actions
+            if not isinstance(space, gymnasium.spaces.Box) or space.shape != (count,):
+                raise FarstepError(
+                    f"system '{self.name}': the {kind} space of '{self.env_id}' is {space}, but "
+                    f"its signals name {count} {kind}(s); a flat Box of that size is needed."
+                )
+        return env

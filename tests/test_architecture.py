@@ -1,0 +1,101 @@
+"""Imports point one way: a file imports only from those above it in this list."""
+
+import ast
+from pathlib import Path
+
+import farstep
+
+LAYERS = [
+    "errors",
+    "files",
+    "progress",
+    "signals",
+    "checks",
+    "episodes",
+    "windows",
+    "systems",
+    "datasets",
+    "recipes",
+    "report",
+    "cli",
+    "__main__",
+]
+ROOT = Path(farstep.__file__).parent
+
+
+def _imports(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names if node.module == "farstep" else {node.module or ""} | names
+    return {name.removeprefix("farstep.") for name in found if name.startswith("farstep.")}
+
+
+def _layer(module: str) -> str:
+    return module.split(".")[0]
+
+
+def _modules() -> dict[str, Path]:
+    paths = [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+
+
+def test_every_module_has_a_layer():
+    assert {_layer(module) for module in _modules()} == set(LAYERS)
+
+
+def test_imports_point_up_the_list():
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in _modules().items()
+        for name in _imports(path)
+        if _layer(name) in LAYERS and LAYERS.index(_layer(name)) > LAYERS.index(_layer(module))
+    ]
+    assert wrong == []
+
+
+def test_no_cycles_within_a_package():
+    modules = _modules()
+    graph = {
+        module: {name for name in _imports(path) if name in modules}
+        for module, path in modules.items()
+    }
+    finished: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, f"cycle: {' → '.join([*trail, module])}"
+        if module not in finished:
+            for name in graph[module]:
+                visit(name, (*trail, module))
+            finished.add(module)
+
+    for module in graph:
+        visit(module, ())
+    assert finished == set(modules)
+
+
+def test_an_import_the_wrong_way_is_seen(tmp_path: Path):
+    path = tmp_path / "errors.py"
+    path.write_text("def f():\n    from farstep.cli import main\n    import farstep.windows\n")
+    assert {"cli", "windows"} <= {_layer(name) for name in _imports(path)}
+
+
+def test_files_and_functions_stay_small():
+    for module, path in _modules().items():
+        text = path.read_text()
+        assert len(text.splitlines()) <= 400, module
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
+                assert node.end_lineno - node.lineno < 60, f"{module}.{node.name}"
+
+
+def test_public_names_load_and_are_few():
+    for name in farstep.__all__:
+        assert getattr(farstep, name) is not None
+    assert "Episodes" in farstep.__all__
+    assert len(farstep.__all__) <= 25

@@ -1,0 +1,171 @@
+"""Whatever is wrong: one clear line, exit code 2, and what was there before is intact."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farstep.datasets.reading import write
+from farstep.episodes import Episodes
+from farstep.signals import Signals
+
+
+@pytest.fixture
+def folder(tmp_path: Path, small: Episodes) -> Path:
+    """A directory with good and bad files."""
+    write(small, tmp_path / "good.npz")
+    write(small, tmp_path / "good")
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "ragged.csv").write_text("x,u\n1,2\n3\n")
+    (tmp_path / "log.csv").write_text("height,valve\n1,2\n2,2\n3,2\n")
+    (tmp_path / "nan.csv").write_text("height,valve\n1,2\nnan,2\n3,2\n")
+    (tmp_path / "inf.csv").write_text("height,valve\n1,2\ninf,2\n3,2\n")
+    (tmp_path / "short.csv").write_text("e,height,valve\n1,1,2\n2,1,2\n2,3,2\n")
+    shutil.copytree(tmp_path / "good", tmp_path / "cut")
+    data = tmp_path / "cut" / "data" / "main_data.hdf5"
+    data.write_bytes(data.read_bytes()[:3000])
+    (tmp_path / "cut.hdf5").write_bytes(data.read_bytes())
+    np.savez(tmp_path / "other.npz", weights=np.zeros(3))
+    return tmp_path
+
+
+LOG = ("--states", "height", "--actions", "valve")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["data", "info", "missing.npz"], "there is no file or directory missing.npz"),
+        (["data", "info", "god.npz"], "Did you mean 'good.npz'"),
+        (["data", "info", "notes.txt"], "in no format that Farstep reads"),
+        (["data", "info", "cut"], "not readable as a Minari dataset"),
+        (["data", "info", "cut.hdf5"], "not readable as HDF5"),
+        (["data", "info", "other.npz"], "there is no array 'states'"),
+        (["data", "info", "good.npz", "--horizon", "7"], "7 steps is longer than every episode"),
+        (["data", "info", "good.npz", "--horizon", "0"], "at least 1"),
+        (["data", "convert", "ragged.csv", "x.npz", "--states", "x", "--actions", "u"], "Expected"),
+        (["data", "convert", "nan.csv", "x.npz", *LOG], "NaN or infinite"),
+        (["data", "convert", "inf.csv", "x.npz", *LOG], "NaN or infinite"),
+        (
+            ["data", "convert", "short.csv", "x.npz", *LOG, "--episode", "e"],
+            "episode 1 has one row",
+        ),
+        (["data", "convert", "log.csv", "x.npz"], "say which columns are states"),
+        (
+            ["data", "convert", "log.csv", "x.npz", "--states", "hight", "--actions", "valve"],
+            "no column 'hight'. Did you mean 'height'",
+        ),
+        (["data", "convert", "log.csv", "x.xls", *LOG], "cannot tell the format of 'x.xls'"),
+        (["data", "convert", "good.npz", "x.npz", *LOG], "not a table"),
+        (["data", "convert", "good.npz", "good"], "exists already"),
+        (["data", "plot", "good.npz", "cartpole-swingup/random"], "different states"),
+        (["data", "make", "cartpole-swingup/rnd", "--out", "x"], "cartpole-swingup/random"),
+        (["collect", "cartpole", "--out", "x"], "there is no system 'cartpole'.*half-cheetah"),
+        (["collect", "cartpole-swingup", "--out", "good.npz"], "exists already"),
+        (["collect", "cartpole-swingup", "--out", "x", "--episodes", "0"], "episodes must be"),
+        (["collect", "cartpole-swingup", "--out", "x", "--policy", "sac"], "no policy 'sac'"),
+        (["collect", "cartpole-swingup", "--out", "x", "--option", "noise"], "NAME=VALUE"),
+        (["collect", "cartpole-swingup", "--out", "notes.txt/x"], "cannot write notes.txt/x"),
+    ],
+)
+def test_one_clear_line_and_exit_code_2(
+    farstep: Callable,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    said: str,
+):
+    monkeypatch.chdir(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    result = farstep(*command)
+    assert result.code == 2
+    lines = result.err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("farstep: ")
+    assert re.search(said, lines[0]), lines[0]
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "command", [["collct"], ["collect"], ["data", "info"], ["collect", "x", "--episodes", "many"]]
+)
+def test_wrong_words_on_the_command_line_are_exit_code_2(farstep: Callable, command: list[str]):
+    assert farstep(*command).code == 2
+
+
+def _on_a_disk_of(
+    size: str, options: str, script: str, folder: Path
+) -> subprocess.CompletedProcess:
+    """Run a shell script where `disk` is a file system of its own, in a private namespace."""
+    (folder / "disk").mkdir(exist_ok=True)
+    mount = f"mount -t tmpfs -o size={size} none disk"
+    remount = f"mount -o remount,{options} disk" if options else "true"
+    return subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+         f"{mount} && cp -r good good.npz disk/ && {remount} && {script}; code=$?; "
+         "ls -A disk; cmp disk/good.npz good.npz && exit $code"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def big(folder: Path) -> Path:
+    """A dataset larger than the small disk."""
+    rng = np.random.default_rng(0)
+    write(
+        Episodes(
+            states=rng.normal(size=(20_001, 2)),
+            actions=rng.normal(size=(20_000, 1)),
+            lengths=np.array([20_000]),
+            signals=Signals(("level", "flow"), ("valve",)),
+        ),
+        folder / "big.npz",
+    )
+    return folder
+
+
+@pytest.mark.parametrize("target", ["disk/good.npz", "disk/good", "disk/new.csv", "disk/n.parquet"])
+def test_a_full_disk_keeps_what_was_there(big: Path, target: str):
+    python = f"{sys.executable} -m farstep data convert big.npz {target} --force"
+    done = _on_a_disk_of("200k", "", python, big)
+    assert done.returncode == 2, done.stderr
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.split() == ["good", "good.npz"]  # no temporary file is left
+
+
+def test_a_read_only_disk_is_said(big: Path):
+    python = f"{sys.executable} -m farstep data convert good.npz disk/new.npz"
+    done = _on_a_disk_of("200k", "ro", python, big)
+    assert done.returncode == 2, done.stderr
+    assert "read-only" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("code", [13, 1])
+def test_a_forbidden_directory_is_said(
+    farstep: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch, code: int
+):
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(code, os.strerror(code))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", forbidden)
+    result = farstep("data", "convert", folder / "good.npz", folder / "new.npz")
+    assert result.code == 2
+    assert "permission denied; choose a directory" in result.err
+
+
+def test_ctrl_c_is_quiet(farstep: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("farstep.systems.collect.collect", interrupted)
+    result = farstep("collect", "cartpole-swingup", "--out", tmp_path / "x")
+    assert result.code == 130
+    assert result.err == "farstep: stopped.\n"

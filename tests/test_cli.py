@@ -1,0 +1,145 @@
+"""The commands, from the outside."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import farstep as package
+from farstep.datasets.reading import read, write
+from farstep.episodes import Episodes
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_collect_writes_what_it_says(farstep: Callable, tmp_path: Path):
+    out = tmp_path / "random.npz"
+    arguments = ("--episodes", 2, "--seed", 3, "--workers", 1)
+    result = farstep("collect", "pendulum-swingup", *arguments, "--out", out)
+    assert result.code == 0, result.err
+    assert f"wrote {out}" in result.out
+    assert "2 episodes, 2000 steps of pendulum-swingup" in result.out
+    assert result.err == ""  # no bar when the output is not a terminal
+    assert read(out).equals(package.collect("pendulum-swingup", episodes=2, seed=3))
+
+
+def test_options_reach_the_environment(farstep: Callable, tmp_path: Path):
+    arguments = ("--episodes", 1, "--option", "noise=0.1", "--out", tmp_path / "noisy.npz")
+    assert farstep("collect", "cartpole-swingup", *arguments).code == 0
+    data = read(tmp_path / "noisy.npz")
+    assert data.clean_states is not None
+    assert np.std(data.states - data.clean_states, axis=0)[1] == pytest.approx(0.2, rel=0.1)
+
+
+def test_a_system_and_a_policy_of_ones_own(tmp_path: Path):
+    """In a process of its own: from the current directory, with two workers."""
+    (tmp_path / "pendulum_system.py").write_text((EXAMPLES / "pendulum_system.py").read_text())
+    (tmp_path / "hold.py").write_text(
+        "import numpy as np\n\n\ndef still(state, rng):\n    return np.zeros(1)\n"
+    )
+    command = [sys.executable, "-m", "farstep", "collect", "pendulum_system:pendulum"]
+    options = ["--policy", "hold:still", "--episodes", "2", "--workers", "2", "--out", "data.csv"]
+    done = subprocess.run(
+        [*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    data = read(tmp_path / "data.csv")
+    assert data.system == "gymnasium-pendulum"
+    assert data.lengths.tolist() == [200, 200]
+    assert not data.actions.any()
+
+
+def test_info_shows_counts_quantiles_and_dimensions(
+    farstep: Callable, small: Episodes, tmp_path: Path
+):
+    path = write(small, tmp_path / "data")
+    result = farstep("data", "info", path, "--horizon", 3)
+    assert result.code == 0
+    assert "3 episodes, 11 steps of tank" in result.out
+    assert "1 terminated, 2 truncated" in result.out
+    assert "6 windows of 3 steps" in result.out
+    assert small.fingerprint in result.out
+    level = next(line for line in result.out.splitlines() if line.strip().startswith("level"))
+    column = small.states[:, 0].astype(float)
+    expected = [column.min(), column.max(), column.mean(), column.var()]
+    shown = [float(cell) for cell in level.split()[3:]]
+    np.testing.assert_allclose(shown, expected, rtol=1e-3)
+
+
+def test_plot_draws_both_figures(farstep: Callable, small: Episodes, tmp_path: Path):
+    paths = [write(small, tmp_path / "one.npz"), write(small.take([0, 2]), tmp_path / "two.npz")]
+    result = farstep("data", "plot", *paths, "--out", tmp_path / "figures")
+    assert result.code == 0, result.err
+    for name in ("returns.png", "returns.pdf", "states.png", "states.pdf"):
+        path = tmp_path / "figures" / name
+        assert f"wrote {path}" in result.out
+        assert path.stat().st_size > 2000
+    assert (tmp_path / "figures" / "states.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_convert_goes_between_all_formats(farstep: Callable, small: Episodes, tmp_path: Path):
+    before = write(small, tmp_path / "start.npz")
+    for number, name in enumerate(["a.csv", "b.parquet", "c", "d.npz"]):
+        after = tmp_path / name
+        result = farstep("data", "convert", before, after)
+        assert result.code == 0, (number, result.err)
+        before = after
+    assert read(before).equals(small)
+
+
+def test_convert_reads_a_log_of_ones_own(farstep: Callable, tmp_path: Path):
+    log = tmp_path / "log.csv"
+    log.write_text("run,x,v,u,t\n1,0,1,5,0\n1,1,1,6,1\n1,2,1,7,2\n2,0,0,0,0\n2,1,1,1,1\n")
+    names = ("--states", "x", "v", "--actions", "u", "--episode", "run", "--time", "t")
+    bounds = ("--action-low", -6, "--action-high", 5.5)
+    refused = farstep("data", "convert", log, tmp_path / "log.npz", *names, *bounds)
+    assert refused.code == 2
+    assert "outside their bounds" in refused.err
+    clipped = farstep(
+        "data", "convert", log, tmp_path / "log.npz", *names, *bounds, "--clip-actions"
+    )
+    assert clipped.code == 0, clipped.err
+    assert "note: 1 of 3 actions were clipped" in clipped.err
+    data = read(tmp_path / "log.npz")
+    assert data.actions.ravel().tolist() == [5.0, 5.5, 0.0]
+    assert data.signals.interval == 1.0
+    assert data.signals.action_high == (5.5,)
+
+
+def test_convert_takes_names_and_bounds_from_a_system(farstep: Callable, tmp_path: Path):
+    log = tmp_path / "log.csv"
+    log.write_text("c,s,w,u\n1,0,0,0.5\n1,0,0.1,0.5\n")
+    names = ("--states", "c", "s", "w", "--actions", "u", "--system", "pendulum-swingup")
+    assert farstep("data", "convert", log, tmp_path / "log.npz", *names).code == 0
+    data = read(tmp_path / "log.npz")
+    assert data.signals == package.system("pendulum-swingup").signals
+    assert data.system == "pendulum-swingup"
+
+
+def test_list_and_systems_name_what_there_is(farstep: Callable):
+    listed = farstep("data", "list").out
+    assert "cartpole-swingup/random" in listed
+    systems = farstep("systems").out
+    for name in ("cartpole-swingup-noisy", "farstep/PendulumSwingup-v0", "HalfCheetah-v5"):
+        assert name in systems
+
+
+def test_help_is_complete_and_version_is_the_packages(farstep: Callable):
+    for command in ([], ["collect"], ["data"], ["data", "convert"], ["data", "plot"]):
+        result = farstep(*command, "--help")
+        assert result.code == 0
+        assert "usage: farstep" in result.out
+    assert farstep("--version").out.strip() == package.__version__
+
+
+def test_help_and_import_do_not_load_the_heavy_libraries():
+    code = (
+        "import sys, farstep, farstep.cli\n"
+        "heavy = {'jax', 'pyarrow', 'matplotlib', 'h5py', 'dm_control', 'mujoco', 'minari'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

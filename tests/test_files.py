@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from farstep import files
+from farstep.errors import FarstepError
+from farstep.files import check_output, publish
+
+
+def test_a_file_and_a_directory_are_written_whole(tmp_path: Path):
+    publish(tmp_path / "deep" / "file", {"": b"one"})
+    publish(tmp_path / "folder", {"a/b": b"two", "c": b"three"})
+    assert (tmp_path / "deep" / "file").read_bytes() == b"one"
+    assert (tmp_path / "folder" / "a" / "b").read_bytes() == b"two"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "folder"]
+
+
+def test_what_exists_is_replaced_only_by_force(tmp_path: Path):
+    for path, contents in (
+        (tmp_path / "file", {"": b"old"}),
+        (tmp_path / "folder", {"x": b"old"}),
+    ):
+        publish(path, contents)
+        new = dict.fromkeys(contents, b"new")
+        with pytest.raises(FarstepError, match=r"exists already.*--force"):
+            publish(path, new)
+        with pytest.raises(FarstepError, match="exists already"):
+            check_output(path)
+        inside = path / "x" if path.is_dir() else path
+        assert inside.read_bytes() == b"old"
+        publish(path, new, force=True)
+        assert inside.read_bytes() == b"new"
+
+
+def test_a_directory_is_replaced_without_exchange_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    publish(tmp_path / "folder", {"x": b"old", "y": b"old"})
+    publish(tmp_path / "folder", {"x": b"new"}, force=True)
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["x"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_failed_write_leaves_the_old_one_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    publish(tmp_path / "folder", {"x": b"old"})
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write", full)
+    with pytest.raises(FarstepError, match="the disk is full"):
+        publish(tmp_path / "folder", {"x": b"new"}, force=True)
+    assert (tmp_path / "folder" / "x").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_path_below_a_file_cannot_be_written(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(FarstepError, match="cannot write"):
+        publish(tmp_path / "file" / "below", {"": b"x"})

@@ -1,0 +1,223 @@
+"""One contract over every registered system, and each system's own promises."""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError
+from farstep.systems.collect import collect
+from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
+from farstep.systems.registry import SYSTEMS, system
+from farstep.systems.system import System
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+EVERY = [*SYSTEMS, "pendulum_system:pendulum"]
+
+# Gymnasium remarks that unbounded observations and actions beyond [-1, 1] are unusual.
+unusual_is_fine = pytest.mark.filterwarnings(
+    "ignore:.*A Box observation space m..imum value is .?infinity",
+    "ignore:.*we recommend using a symmetric and normalized space",
+)
+
+
+def swinging(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Pump energy into the pole of the cartpole or pendulum, with spells of random pushes."""
+    cos, velocity = (state[1], state[-1]) if len(state) == 5 else (state[0], state[-1])
+    if rng.uniform() < 0.2:
+        return rng.uniform(-1, 1, size=1)
+    push = -np.sign(velocity * cos) if len(state) == 5 else np.sign(velocity)
+    return np.array([0.9 * push])
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Callable[[str, str], Episodes]:
+    """Ten random or swinging episodes of a system, 10 000 steps, collected once."""
+    known: dict[tuple[str, str], Episodes] = {}
+
+    def get(name: str, policy: str) -> Episodes:
+        if (name, policy) not in known:
+            acting = swinging if policy == "swinging" else "random"
+            known[name, policy] = collect(name, acting, episodes=10, seed=1)
+        return known[name, policy]
+
+    return get
+
+
+def _rewards(chosen: System, data: Episodes) -> np.ndarray:
+    assert chosen.reward is not None
+    function = jax.jit(jax.vmap(chosen.reward))
+    parts = [function(episode.states[:-1], episode.actions, episode.states[1:]) for episode in data]
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+@unusual_is_fine
+@pytest.mark.parametrize("name", EVERY)
+def test_gymnasiums_checker_passes(name: str):
+    env = system(name).make()
+    check_env(env.unwrapped, skip_render_check=True)
+    assert env.spec is not None
+    assert isinstance(env.spec.entry_point, str)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_parts_of_a_system_fit_together(name: str):
+    chosen = system(name)
+    d, k = chosen.signals.num_states, chosen.signals.num_actions
+    assert chosen.reset is not None
+    state = chosen.reset(jax.random.key(0))
+    action = jnp.zeros(k)
+    assert state.shape == (d,)
+    assert state.dtype == np.float32
+    assert chosen.reward is not None
+    assert chosen.reward(state, action, state).shape == ()
+    assert not chosen.terminated(state, action, state)
+    assert chosen.signals.interval is not None
+    env = chosen.make()
+    np.testing.assert_allclose(env.action_space.low, chosen.signals.action_low)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(env.action_space.high, chosen.signals.action_high)  # type: ignore[attr-defined]
+    for cos, sin in chosen.angles:
+        assert state[cos] ** 2 + state[sin] ** 2 == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_resets_are_distributed_as_the_environments(name: str):
+    chosen = system(name)
+    assert chosen.reset is not None
+    ours = np.asarray(jax.vmap(chosen.reset)(jax.random.split(jax.random.key(1), 400)))
+    env = chosen.make()
+    theirs = np.stack([env.reset(seed=seed)[0] for seed in range(400)])
+    spread = theirs.std(axis=0) + 1e-6
+    np.testing.assert_allclose(ours.mean(axis=0), theirs.mean(axis=0), atol=5 * spread.max() / 20)
+    np.testing.assert_allclose(ours.std(axis=0), theirs.std(axis=0), rtol=0.2, atol=1e-4)
+
+
+@pytest.mark.parametrize("policy", ["random", "swinging"])
+@pytest.mark.parametrize("name", ["cartpole-swingup", "pendulum-swingup"])
+def test_rewards_agree_with_the_simulators(name: str, policy: str, recorded: Callable):
+    data = recorded(name, policy)
+    assert data.num_steps == 10_000
+    np.testing.assert_allclose(_rewards(system(name), data), data.rewards, atol=1e-5)
+    if policy == "swinging":
+        heights = data.states[:, data.signals.state_names.index("cos_angle")]
+        assert heights.max() > 0.9  # it does swing up, so that all of the reward is seen
+
+
+@pytest.mark.parametrize(("name", "error"), [("swimmer", 0.02), ("half-cheetah", 0.2)])
+def test_locomotion_rewards_follow_the_observed_velocity(name: str, error: float):
+    data = collect(name, episodes=2, seed=0)
+    difference = _rewards(system(name), data) - data.rewards
+    assert np.abs(difference).mean() < error
+    assert abs(difference.mean()) < error / 10
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_oracle_repeats_the_simulator(name: str):
+    chosen = system(name)
+    assert chosen.oracle is not None
+    data = collect(name, episodes=1, seed=3)
+    states = data.states if data.clean_states is None else data.clean_states
+    starts, steps = np.array([0, 100, 400]), 20
+    actions = np.stack([data.actions[start : start + steps] for start in starts])
+    expected = np.stack([states[start + 1 : start + steps + 1] for start in starts])
+    predicted = chosen.oracle()(states[starts], actions)
+    assert predicted.dtype == states.dtype
+    np.testing.assert_allclose(predicted, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_same_seed_is_the_same_episode(name: str):
+    def rollout(seed: int) -> np.ndarray:
+        env = system(name).make()
+        states = [env.reset(seed=seed)[0]]
+        states += [env.step(np.full(env.action_space.shape, 0.3, np.float32))[0] for _ in range(20)]  # type: ignore[arg-type]
+        return np.stack(states)
+
+    np.testing.assert_array_equal(rollout(5), rollout(5))
+    assert not np.array_equal(rollout(5), rollout(6))
+
+
+def test_the_noise_is_as_stated(recorded: Callable):
+    data = recorded("cartpole-swingup-noisy", "random")
+    noise = (data.states - data.clean_states) / (NOISE_LEVEL * np.array(CARTPOLE_RANGES))
+    n = len(noise)
+    assert np.abs(noise.mean(axis=0)).max() < 5 / np.sqrt(n)
+    assert np.abs(noise.std(axis=0) - 1).max() < 5 / np.sqrt(2 * n)
+    assert np.abs(np.corrcoef(noise.T) - np.eye(5)).max() < 5 / np.sqrt(n)
+    lagged = (noise[1:] * noise[:-1]).mean(axis=0)
+    assert np.abs(lagged).max() < 5 / np.sqrt(n)
+
+
+def test_noise_leaves_the_simulator_and_its_reward_alone():
+    clean, noisy = gymnasium.make(CARTPOLE), gymnasium.make(CARTPOLE_NOISY, noise=0.5)
+    first, (seen, info) = clean.reset(seed=4)[0], noisy.reset(seed=4)
+    np.testing.assert_array_equal(info["clean_state"], first)
+    assert np.abs(seen - first).max() > 0.1
+    for action in np.random.default_rng(0).uniform(-1, 1, (50, 1)).astype(np.float32):
+        state, reward, *_ = clean.step(action)
+        seen, noisy_reward, _, _, info = noisy.step(action)
+        np.testing.assert_array_equal(info["clean_state"], state)
+        assert noisy_reward == reward
+        assert not np.array_equal(seen, state)
+
+
+def test_episodes_last_as_long_as_the_system_says():
+    short = dataclasses.replace(system("cartpole-swingup"), episode_steps=7)
+    data = collect(short, episodes=2)
+    assert data.lengths.tolist() == [7, 7]
+    assert data.truncated.all()
+    assert not data.terminated.any()
+
+
+def test_an_environment_is_found_by_its_id_and_without_known_parts():
+    assert system("HalfCheetah-v5").name == "half-cheetah"
+    plain = system("MountainCarContinuous-v0")
+    assert plain.reward is None
+    assert plain.signals.state_names == ("s0", "s1")
+    assert plain.signals.action_low == (-1.0,)
+    assert plain.episode_steps == 999
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cartpole-swing", "Did you mean 'cartpole-swingup'.*half-cheetah"),
+        ("CartPole-v1", "needs a flat Box"),
+        ("nowhere:system", "no module 'nowhere'"),
+        ("pendulum_system:pendulums", "Did you mean 'pendulum'"),
+        ("pendulum_system:reset", "is a function, not a farstep.System"),
+    ],
+)
+def test_unknown_systems_say_what_there_is(name: str, said: str):
+    with pytest.raises(FarstepError, match=said):
+        system(name)
+
+
+def test_signals_that_do_not_fit_the_environment_are_an_error():
+    wrong = dataclasses.replace(system("cartpole-swingup"), env_id="Pendulum-v1")
+    with pytest.raises(FarstepError, match=r"observation space of 'Pendulum-v1'.*5 observation"):
+        wrong.make()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"noise": -1.0}, "noise must be 0 or more"),
+        ({"noise": 0.1, "ranges": (1.0,)}, "needs 5 ranges"),
+        ({"render_mode": "human"}, "does not render"),
+    ],
+)
+def test_bad_options_of_the_environment_are_errors(options: dict, said: str):
+    from farstep.systems.dm_control_env import DmControlEnv
+
+    with pytest.raises(FarstepError, match=said):
+        DmControlEnv("cartpole", "swingup", **options)

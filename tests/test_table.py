@@ -1,0 +1,118 @@
+"""Logs of a user's own, as CSV and Parquet."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from farstep.datasets.columns import Columns
+from farstep.datasets.reading import read
+from farstep.errors import DataWarning, FarstepError
+
+LOG = """run,t,height,speed,valve,cost,done
+b,0.0,1.0,10,0.1,5,false
+b,0.1,1.1,11,0.2,6,false
+b,0.2,1.2,12,0.3,7,true
+a,0.0,2.0,20,0.4,8,false
+a,0.1,2.1,21,,,false
+"""
+COLUMNS = Columns(
+    states=("height", "speed"),
+    actions=("valve",),
+    episode="run",
+    reward="cost",
+    terminated="done",
+    time="t",
+)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_log_becomes_episodes(tmp_path: Path):
+    data = read(_write(tmp_path / "log.csv", LOG), COLUMNS)
+    assert data.lengths.tolist() == [2, 1]
+    assert data.signals.state_names == ("height", "speed")
+    assert data.signals.interval == pytest.approx(0.1)
+    np.testing.assert_array_equal(data[0].states, [[1.0, 10], [1.1, 11], [1.2, 12]])
+    np.testing.assert_array_equal(data[0].actions, [[0.1], [0.2]])
+    assert data[1].rewards is not None
+    assert data[1].rewards.tolist() == [8.0]
+    assert data.terminated.tolist() == [True, False]
+
+
+def test_interleaved_episodes_are_brought_together(tmp_path: Path):
+    rows = LOG.splitlines()
+    mixed = "\n".join([rows[0], rows[1], rows[4], rows[2], rows[5], rows[3]])
+    data = read(_write(tmp_path / "mixed.csv", mixed), COLUMNS)
+    assert data.equals(read(_write(tmp_path / "log.csv", LOG), COLUMNS))
+
+
+def test_without_an_episode_column_the_log_is_one_episode(tmp_path: Path):
+    text = "x,u\n0,1\n1,1\n2,1\n"
+    data = read(_write(tmp_path / "log.csv", text), Columns(states=("x",), actions=("u",)))
+    assert data.lengths.tolist() == [2]
+    assert data.signals.interval is None
+
+
+def test_gaps_in_time_start_new_episodes_and_are_said(tmp_path: Path):
+    times = [0, 1, 2, 3, 10, 20, 21, 22]
+    text = "t,x,u\n" + "".join(f"{t},{i},0\n" for i, t in enumerate(times))
+    columns = Columns(states=("x",), actions=("u",), time="t")
+    with pytest.warns(DataWarning, match=r"2 place\(s\).*1 lone row\(s\).*dropped"):
+        data = read(_write(tmp_path / "log.csv", text), columns)
+    assert data.lengths.tolist() == [3, 2]
+    assert data[1].states.ravel().tolist() == [5.0, 6.0, 7.0]
+
+
+def test_timestamps_are_seconds(tmp_path: Path):
+    text = "t,x,u\n" + "".join(f"2026-01-01 00:00:00.{i}00,{i},0\n" for i in range(5))
+    columns = Columns(states=("x",), actions=("u",), time="t")
+    data = read(_write(tmp_path / "log.csv", text), columns)
+    assert data.signals.interval == pytest.approx(0.1)
+
+
+def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Path):
+    table = pa.table(
+        {
+            "x": pa.array([1.0, 2.0, 3.0], pa.float32()),
+            "u": pa.array([1, 2, 3]),
+            "note": ["not", "a", "number"],
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "log.parquet")
+    data = read(tmp_path / "log.parquet", Columns(states=("x",), actions=("u",)))
+    assert data.states.dtype == np.float32
+    assert data.actions.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "said"),
+    [
+        (LOG, None, "say which columns are states"),
+        (LOG, Columns(states=("hieght",), actions=("valve",)), "Did you mean 'height'"),
+        (LOG, Columns(states=("height",)), "at least one state column and one action column"),
+        (
+            LOG,
+            Columns(states=("run",), actions=("valve",)),
+            "'run' must hold numbers, but has an invalid value 'b'",
+        ),
+        (LOG, Columns(("height",), ("valve",), time="t"), "does not increase at row 3"),
+        (LOG, Columns(("height",), ("valve",), time="run"), "seconds or timestamps"),
+        (LOG, Columns(("height",), ("speed",), terminated="done"), "middle of an episode"),
+        ("x,u\n1,2\n3\n", Columns(("x",), ("u",)), "Expected 2 columns, got 1"),
+        ("x,u\n", Columns(("x",), ("u",)), "no rows"),
+        ("", Columns(("x",), ("u",)), "not readable as csv"),
+        ("e,x,u\n0,1,1\n1,1,1\n1,1,1\n", Columns(("x",), ("u",), "e"), "episode 0 has one row"),
+        ("e,x,u\n0,1,1\n,1,1\n1,1,1\n", Columns(("x",), ("u",), "e"), "empty on row 1"),
+        ("x,u\n1,2\nnan,2\n1,2\n", Columns(("x",), ("u",)), "NaN or infinite.*'x'.*step 1"),
+        ("x,u\n1,2\n1,\n1,2\n", Columns(("x",), ("u",)), "NaN or infinite.*'u'.*step 1"),
+    ],
+)
+def test_bad_logs_say_what_is_wrong(tmp_path: Path, text: str, columns: Columns | None, said: str):
+    with pytest.raises(FarstepError, match=said):
+        read(_write(tmp_path / "log.csv", text), columns)
