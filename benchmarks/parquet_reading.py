@@ -22,8 +22,8 @@ def run() -> Result:
         for kind in (np.float32, np.float64):
             path = Path(folder) / f"{kind.__name__}.parquet"
             columns = {name: rng.normal(size=ROWS).astype(kind) for name in names}
-            columns["run"] = np.repeat(np.arange(EPISODES), ROWS // EPISODES)
-            pq.write_table(pa.table(columns), path)
+            number = np.repeat(np.arange(EPISODES), ROWS // EPISODES)
+            pq.write_table(pa.table({**columns, "run": number}), path)
             meaning = Columns(states=STATES, actions=ACTIONS, episode="run", reward="reward")
 
             def arrays(path: Path = path) -> dict[str, np.ndarray]:

@@ -17,7 +17,6 @@ from farstep.errors import FarstepError
 from farstep.systems.collect import collect
 from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
 from farstep.systems.registry import SYSTEMS, system
-from farstep.systems.system import System
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -51,13 +50,6 @@ def recorded() -> Callable[[str, str], Episodes]:
         return known[name, policy]
 
     return get
-
-
-def _rewards(chosen: System, data: Episodes) -> np.ndarray:
-    assert chosen.reward is not None
-    function = jax.jit(jax.vmap(chosen.reward))
-    parts = [function(episode.states[:-1], episode.actions, episode.states[1:]) for episode in data]
-    return np.concatenate([np.asarray(part) for part in parts])
 
 
 @unusual_is_fine
@@ -106,7 +98,7 @@ def test_resets_are_distributed_as_the_environments(name: str):
 def test_rewards_agree_with_the_simulators(name: str, policy: str, recorded: Callable):
     data = recorded(name, policy)
     assert data.num_steps == 10_000
-    np.testing.assert_allclose(_rewards(system(name), data), data.rewards, atol=1e-5)
+    np.testing.assert_allclose(system(name).rewards_of(data), data.rewards, atol=1e-5)
     if policy == "swinging":
         heights = data.states[:, data.signals.state_names.index("cos_angle")]
         assert heights.max() > 0.9  # it does swing up, so that all of the reward is seen
@@ -115,7 +107,7 @@ def test_rewards_agree_with_the_simulators(name: str, policy: str, recorded: Cal
 @pytest.mark.parametrize(("name", "error"), [("swimmer", 0.02), ("half-cheetah", 0.2)])
 def test_locomotion_rewards_follow_the_observed_velocity(name: str, error: float):
     data = collect(name, episodes=2, seed=0)
-    difference = _rewards(system(name), data) - data.rewards
+    difference = system(name).rewards_of(data) - data.rewards
     assert np.abs(difference).mean() < error
     assert abs(difference.mean()) < error / 10
 
@@ -176,6 +168,12 @@ def test_episodes_last_as_long_as_the_system_says():
     assert data.lengths.tolist() == [7, 7]
     assert data.truncated.all()
     assert not data.terminated.any()
+
+
+def test_an_unknown_reward_is_said(recorded: Callable):
+    plain = system("MountainCarContinuous-v0")
+    with pytest.raises(FarstepError, match="reward of system 'MountainCarContinuous-v0' is not"):
+        plain.rewards_of(recorded("cartpole-swingup", "random"))
 
 
 def test_an_environment_is_found_by_its_id_and_without_known_parts():

@@ -211,11 +211,14 @@ def _matrix(table: pa.Table, names: Sequence[str], rows: np.ndarray | None = Non
     result = np.empty((len(table) if rows is None else rows.sum(), len(names)), kind)
     read = written = 0
     for batch in table.to_batches(max_chunksize=_BLOCK):
-        kept = slice(None) if rows is None else rows[read : read + len(batch)]
-        for i, column in enumerate(batch.columns):
-            values = column.to_numpy(zero_copy_only=False)[kept]
-            result[written : written + len(values), i] = values
-        read, written = read + len(batch), written + len(values)
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        if rows is not None:
+            kept = rows[read : read + len(batch)]
+            columns = [column[kept] for column in columns]
+        end = written + len(columns[0])
+        for i, values in enumerate(columns):
+            result[written:end, i] = values
+        read, written = read + len(batch), end
     result.flags.writeable = False  # so that it is not copied again
     return result
 

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.signals import Signals
 from farstep.systems.mujoco_log import log_mujoco_warnings
@@ -72,3 +74,14 @@ class System:
                     f"its signals name {count} {kind}(s); a flat Box of that size is needed."
                 )
         return env
+
+    def rewards_of(self, episodes: Episodes) -> Float[np.ndarray, " steps"]:
+        """Return the known reward along recorded episodes, one for each step."""
+        if self.reward is None:
+            raise FarstepError(f"the reward of system '{self.name}' is not known.")
+        along = jax.jit(jax.vmap(self.reward))
+        parts = [
+            along(*map(jnp.asarray, (episode.states[:-1], episode.actions, episode.states[1:])))
+            for episode in episodes
+        ]
+        return np.concatenate([np.asarray(part) for part in parts])
