@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 demo: .venv/installed
 	rm -rf demo
-	$(BIN)/farstep collect cartpole-swingup --policy random --episodes 10 --seed 0 --out demo/random
+	$(BIN)/farstep collect cartpole-swingup --policy random --episodes 10 --seed 1 --out demo/random
 	$(BIN)/farstep data info demo/random --horizon 100
 	$(BIN)/farstep data plot demo/random cartpole-swingup/random --out demo/figures
 

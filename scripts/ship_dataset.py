@@ -24,7 +24,7 @@ def main(name: str) -> None:
     records = shipped.records()
     records[name] = {
         "about": RECIPES[name].about,
-        "recipe": f"farstep data make {name}",
+        "recipe": f"farstep data make {name} --out PATH",
         "seed": RECIPES[name].seed,
         "episodes": len(data),
         "steps": data.num_steps,

@@ -27,6 +27,11 @@ def folder(tmp_path: Path, small: Episodes) -> Path:
     (tmp_path / "nan.csv").write_text("height,valve\n1,2\nnan,2\n3,2\n")
     (tmp_path / "inf.csv").write_text("height,valve\n1,2\ninf,2\n3,2\n")
     (tmp_path / "short.csv").write_text("e,height,valve\n1,1,2\n2,1,2\n2,3,2\n")
+    (tmp_path / "twice.csv").write_text("height,height,valve\n1,1,2\n2,2,2\n")
+    (tmp_path / "semi.csv").write_text("height;valve\n1;2\n2;2\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.txt").write_text("years of work")
+    (tmp_path / "folder.npz").mkdir()
     shutil.copytree(tmp_path / "good", tmp_path / "cut")
     data = tmp_path / "cut" / "data" / "main_data.hdf5"
     data.write_bytes(data.read_bytes()[:3000])
@@ -41,8 +46,9 @@ LOG = ("--states", "height", "--actions", "valve")
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["data", "info", "missing.npz"], "there is no file or directory missing.npz"),
+        (["data", "info", "missing.npz"], "missing.npz: no such file or directory"),
         (["data", "info", "god.npz"], "Did you mean 'good.npz'"),
+        (["data", "info", "x" * 300], "cannot be read: File name too long"),
         (["data", "info", "notes.txt"], "in no format that Farstep reads"),
         (["data", "info", "cut"], "not readable as a Minari dataset"),
         (["data", "info", "cut.hdf5"], "not readable as HDF5"),
@@ -72,6 +78,18 @@ LOG = ("--states", "height", "--actions", "valve")
         (["collect", "cartpole-swingup", "--out", "x", "--policy", "sac"], "no policy 'sac'"),
         (["collect", "cartpole-swingup", "--out", "x", "--option", "noise"], "NAME=VALUE"),
         (["collect", "cartpole-swingup", "--out", "notes.txt/x"], "cannot write notes.txt/x"),
+        (["collect", "cartpole-swingup", "--out", "x" * 300], "cannot write"),
+        (["collect", "cartpole-swingup", "--out", "x", "--option", "nois=1"], "argument 'nois'"),
+        (["collect", "nosuch", "--out", "deep/er/x"], "there is no system"),
+        (["data", "convert", "good.npz", "folder", "--force"], "holds other things .thesis.txt"),
+        (["data", "convert", "good.npz", "folder.npz", "--force"], "is a directory"),
+        (["data", "plot", "good.npz", "good.npz"], "named twice"),
+        (
+            ["data", "convert", "log.csv", "x", *LOG, "--system", "swimmer"],
+            "has 1 states and 1 act",
+        ),
+        (["data", "convert", "twice.csv", "x", *LOG], "two columns are called 'height'"),
+        (["data", "convert", "semi.csv", "x", *LOG], "separated by semicolons"),
     ],
 )
 def test_one_clear_line_and_exit_code_2(
@@ -82,14 +100,18 @@ def test_one_clear_line_and_exit_code_2(
     said: str,
 ):
     monkeypatch.chdir(folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    before = _tree(folder)
     result = farstep(*command)
     assert result.code == 2
-    lines = result.err.strip().splitlines()
+    lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
     assert len(lines) == 1
     assert lines[0].startswith("farstep: ")
     assert re.search(said, lines[0]), lines[0]
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert _tree(folder) == before
+
+
+def _tree(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize(
@@ -97,6 +119,11 @@ def test_one_clear_line_and_exit_code_2(
 )
 def test_wrong_words_on_the_command_line_are_exit_code_2(farstep: Callable, command: list[str]):
     assert farstep(*command).code == 2
+
+
+needs_unshare = pytest.mark.skipif(
+    shutil.which("unshare") is None, reason="needs Linux's unshare to mount a small disk"
+)
 
 
 def _on_a_disk_of(
@@ -109,7 +136,7 @@ def _on_a_disk_of(
     return subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
          f"{mount} && cp -r good good.npz disk/ && {remount} && {script}; code=$?; "
-         "ls -A disk; cmp disk/good.npz good.npz && exit $code"],
+         "ls -A disk; cmp disk/good.npz good.npz && diff -r disk/good good && exit $code"],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -130,6 +157,7 @@ def big(folder: Path) -> Path:
     return folder
 
 
+@needs_unshare
 @pytest.mark.parametrize("target", ["disk/good.npz", "disk/good", "disk/new.csv", "disk/n.parquet"])
 def test_a_full_disk_keeps_what_was_there(big: Path, target: str):
     python = f"{sys.executable} -m farstep data convert big.npz {target} --force"
@@ -140,6 +168,7 @@ def test_a_full_disk_keeps_what_was_there(big: Path, target: str):
     assert done.stdout.split() == ["good", "good.npz"]  # no temporary file is left
 
 
+@needs_unshare
 def test_a_read_only_disk_is_said(big: Path):
     python = f"{sys.executable} -m farstep data convert good.npz disk/new.npz"
     done = _on_a_disk_of("200k", "ro", python, big)
@@ -168,4 +197,4 @@ def test_ctrl_c_is_quiet(farstep: Callable, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("farstep.systems.collect.collect", interrupted)
     result = farstep("collect", "cartpole-swingup", "--out", tmp_path / "x")
     assert result.code == 130
-    assert result.err == "farstep: stopped.\n"
+    assert result.err == "farstep: stopped; nothing was written.\n"

@@ -36,7 +36,12 @@ def test_options_reach_the_environment(farstep: Callable, tmp_path: Path):
 
 def test_a_system_and_a_policy_of_ones_own(tmp_path: Path):
     """In a process of its own: from the current directory, with two workers."""
-    (tmp_path / "pendulum_system.py").write_text((EXAMPLES / "pendulum_system.py").read_text())
+    text = (EXAMPLES / "pendulum_system.py").read_text()
+    # An environment that only this module registers, and no function to tell a worker of it.
+    entry = "gymnasium.envs.classic_control:PendulumEnv"
+    register = f"import gymnasium\ngymnasium.register('Own-v0', '{entry}')\n"
+    text = text.replace('"Pendulum-v1"', '"Own-v0"').replace("reward=reward,", "reward=None,")
+    (tmp_path / "pendulum_system.py").write_text(register + text.replace("reset=reset,", ""))
     (tmp_path / "hold.py").write_text(
         "import numpy as np\n\n\ndef still(state, rng):\n    return np.zeros(1)\n"
     )
@@ -47,7 +52,7 @@ def test_a_system_and_a_policy_of_ones_own(tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     data = read(tmp_path / "data.csv")
-    assert data.system == "gymnasium-pendulum"
+    assert data.system == "pendulum_system:pendulum"
     assert data.lengths.tolist() == [200, 200]
     assert not data.actions.any()
 

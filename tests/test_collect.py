@@ -1,4 +1,5 @@
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ def test_where_it_came_from_is_recorded():
     data = collect(dataclasses.replace(SHORT, env_options={"noise": 0.1}), episodes=1, seed=2)
     assert data.system == "cartpole-swingup"
     assert data.metadata["collected"] == {
+        "env_id": "farstep/CartpoleSwingup-v0",
         "policy": "random",
         "episodes": 1,
         "seed": 2,
@@ -60,6 +62,23 @@ def test_what_cannot_be_sent_to_a_worker_is_said():
 def test_counts_must_make_sense(wrong: dict):
     with pytest.raises(FarstepError, match="must be at least"):
         collect(SHORT, **wrong)
+
+
+@pytest.mark.parametrize("action", [0.5, [1.5], [np.nan], [0.1, 0.2]])
+def test_an_action_that_the_system_cannot_take_is_said(action: object):
+    with pytest.raises(
+        FarstepError, match=r"in episode 0, step 0 the policy returned .*shape \(1,\)"
+    ):
+        collect(SHORT, lambda *_: np.array(action), episodes=1)
+
+
+def test_a_worker_that_dies_is_said():
+    with pytest.raises(FarstepError, match="a worker process died"):
+        collect(SHORT, _die, episodes=2, workers=2)
+
+
+def _die(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    os._exit(1)
 
 
 def test_unknown_policies_and_missing_bounds_are_errors():

@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
 LOG = "run,t,level,flow,valve\n" + "".join(
-    f"{run},{t / 10},{t * 0.1},{t * 0.2},{0.5}\n" for run in (1, 2) for t in range(4)
+    f"{run},{t / 10},{t * 0.1},{t * 0.2},{0.5 if t < 3 else ''}\n"
+    for run in (1, 2)
+    for t in range(4)
 )
 
 

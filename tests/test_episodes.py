@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -51,15 +52,28 @@ def test_returns_are_sums_of_rewards(small: Episodes):
 def test_nothing_inside_can_be_changed(small: Episodes):
     with pytest.raises(ValueError, match="read-only"):
         small.states[0, 0] = 1.0
+    for name in ("actions", "rewards", "lengths", "terminated", "clean_states", "row_offsets"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(small, name)[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         small.system = "other"  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(TypeError):
+        small.metadata["recipe"] = 1  # pyright: ignore[reportIndexIssue]
+
+
+def test_episodes_can_be_sent_to_another_process(small: Episodes):
+    assert pickle.loads(pickle.dumps(small)).equals(small)
 
 
 def test_an_array_that_its_owner_may_still_change_is_copied():
-    states = np.zeros((3, 1))
-    data = Episodes(states, np.zeros((2, 1)), np.array([2]), Signals.unnamed(1, 1))
-    states[:] = 7.0
+    states, lengths, ends = np.zeros((3, 1)), np.array([2]), np.array([False])
+    view = states[:]
+    view.flags.writeable = False
+    data = Episodes(view, np.zeros((2, 1)), lengths, Signals.unnamed(1, 1), terminated=ends)
+    states[:], lengths[:], ends[:] = 7.0, 9, True
     assert data.states.max() == 0.0
+    assert data.lengths.tolist() == [2]
+    assert not data.terminated.any()
     states.flags.writeable = False
     assert Episodes(states, data.actions, data.lengths, data.signals).states is states
 
@@ -85,6 +99,7 @@ def _episode(**changes: object) -> Episode:
         ([], "no episodes"),
         ([_episode(states=np.zeros((3, 2)))], "episode 0 has 3 states and 3 actions"),
         ([_episode(), _episode(states=np.zeros((4, 3)))], "episode 1 has states of shape"),
+        ([_episode(), _episode(actions=np.zeros((3, 2)))], "episode 1 has actions of shape"),
         ([_episode(states=np.zeros(4))], "must be \\(steps, dimensions\\)"),
         ([_episode(rewards=np.zeros(2))], "rewards of shape \\(2,\\) for 3 actions"),
         ([_episode(), _episode(rewards=None)], "some have none"),
@@ -127,6 +142,16 @@ def test_actions_beyond_their_bounds_are_said_and_clipped_only_when_asked():
     assert clipped.actions.ravel().tolist() == [0.5, 1.0, -1.0]
 
 
+def test_lengths_must_be_whole_numbers():
+    with pytest.raises(FarstepError, match="whole numbers"):
+        Episodes(np.zeros((3, 1)), np.zeros((2, 1)), np.array([2.9]), Signals.unnamed(1, 1))
+
+
+def test_lists_are_taken_as_arrays():
+    episode = Episode([[0.0], [1.0]], [[0.5]], [2.0])  # type: ignore[arg-type]
+    assert Episodes.from_list([episode]).actions.tolist() == [[0.5]]
+
+
 def test_metadata_must_be_json():
     with pytest.raises(FarstepError, match="plain JSON"):
         Episodes.from_list([_episode()], metadata={"array": np.zeros(2)})
@@ -137,8 +162,16 @@ def test_fifty_episodes_split_36_4_10():
     assert [len(part) for part in parts] == [36, 4, 10]
 
 
-@given(st.integers(3, 80), st.integers(0, 2**32), st.integers(0, 2**32))
-def test_splits_are_disjoint_complete_and_follow_the_seed(n: int, seed: int, other: int):
+def test_another_seed_is_another_split():
+    data = _of_lengths([1] * 50)
+    tests = {tuple(data.split(seed).test.states[:, 0]) for seed in range(20)}
+    assert len(tests) == 20
+    with pytest.raises(FarstepError, match="seed must be 0 or more"):
+        data.split(-1)
+
+
+@given(st.integers(3, 80), st.integers(0, 2**32))
+def test_splits_are_disjoint_complete_and_follow_the_seed(n: int, seed: int):
     data = _of_lengths([1] * n)
     parts = data.split(seed)
     firsts = [set(part.states[::2, 0].tolist()) for part in parts]
@@ -147,8 +180,6 @@ def test_splits_are_disjoint_complete_and_follow_the_seed(n: int, seed: int, oth
     assert min(map(len, parts)) >= 1
     for part, again in zip(parts, data.split(seed), strict=True):
         assert part.equals(again)
-    if n == 80 and seed != other:
-        assert not parts.test.equals(data.split(other).test)
 
 
 def test_split_takes_numbers_and_shares():

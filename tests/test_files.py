@@ -36,10 +36,40 @@ def test_a_directory_is_replaced_without_exchange_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(files, "_exchange", lambda *_: False)
-    publish(tmp_path / "folder", {"x": b"old", "y": b"old"})
+    publish(tmp_path / "folder", {"x": b"old"})
     publish(tmp_path / "folder", {"x": b"new"}, force=True)
-    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["x"]
+    assert (tmp_path / "folder" / "x").read_bytes() == b"new"
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_failed_rename_puts_the_old_one_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    publish(tmp_path / "folder", {"x": b"old"})
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(FarstepError, match="Input/output error"):
+        publish(tmp_path / "folder", {"x": b"new"}, force=True)
+    assert (tmp_path / "folder" / "x").read_bytes() == b"old"
+
+
+def test_force_never_replaces_a_directory_that_holds_other_things(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("years of work")
+    for contents in ({"data": b"x"}, {"": b"x"}):
+        with pytest.raises(FarstepError, match=r"holds other things \(thesis.txt\)"):
+            publish(tmp_path / "home", contents, force=True)
+    assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"
+
+
+def test_checking_makes_no_directories(tmp_path: Path):
+    check_output(tmp_path / "a" / "b" / "c")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_write_leaves_the_old_one_and_no_litter(

@@ -1,5 +1,6 @@
 """Every format: what goes in comes out, and others' files are read."""
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
@@ -8,6 +9,7 @@ import gymnasium
 import h5py
 import minari
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from minari.data_collector import EpisodeBuffer
@@ -16,6 +18,8 @@ from farstep.datasets.reading import read, write
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.signals import Signals
+from farstep.systems.collect import collect
+from farstep.systems.registry import system
 from strategies import many_episodes
 
 FORMATS = ["data.npz", "data.csv", "data.parquet", "data"]
@@ -118,6 +122,9 @@ def test_a_dataset_that_minari_wrote_is_read(minari_folder: Path):
         np.testing.assert_array_equal(theirs.observations["goal"], ours.states[:, 2:])
         np.testing.assert_array_equal(theirs.actions, ours.actions)
     assert data.terminated.tolist() == [True, False]
+    (path / "data" / "beside.npz").write_bytes(b"")
+    with pytest.raises(FarstepError, match="not readable as NPZ"):
+        read(path / "data" / "beside.npz")
     for inner in (path / "data", path / "data" / "main_data.hdf5"):
         assert read(inner).equals(data)
 
@@ -206,6 +213,21 @@ def test_d4rl_files_without_next_observations_lose_each_last_step_and_say_so(tmp
     assert data[0].states.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 
 
+def test_d4rl_files_are_cut_where_the_next_observation_is_another(tmp_path: Path):
+    following = np.arange(12.0, dtype=np.float32).reshape(6, 2) + 2
+    following[3] += 0.5
+    none = np.zeros(6, bool)
+    path = _d4rl(tmp_path / "a.hdf5", next_observations=following, terminals=none, timeouts=none)
+    with pytest.warns(DataWarning, match=r"at 1 place\(s\) without a flag"):
+        data = read(path)
+    assert data.lengths.tolist() == [4, 2]
+    assert data.truncated.all()
+    path = _d4rl(tmp_path / "b.hdf5", next_observations=None, terminals=None, timeouts=None)
+    with pytest.warns(DataWarning) as said:
+        assert read(path).lengths.tolist() == [5]
+    assert any("taken as one episode" in str(warning.message) for warning in said)
+
+
 def test_ragged_d4rl_arrays_are_an_error(tmp_path: Path):
     path = _d4rl(tmp_path / "d4rl.hdf5", rewards=np.zeros(5))
     with pytest.raises(FarstepError, match=r"6 rows, but others differ: {'rewards': 5}"):
@@ -238,6 +260,25 @@ def test_signals_can_be_given_on_reading(small: Episodes, tmp_path: Path):
     assert read(path, signals=other).signals == other
     with pytest.raises(FarstepError, match="states has shape"):
         read(path, signals=Signals.unnamed(3, 1))
+
+
+def test_columns_may_be_in_another_order(small: Episodes, tmp_path: Path):
+    write(small, tmp_path / "data.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "data.parquet")
+    turned = table.select(table.column_names[::-1])
+    pyarrow.parquet.write_table(turned, tmp_path / "turned.parquet")
+    assert read(tmp_path / "turned.parquet").equals(small)
+
+
+def test_minari_can_make_the_environment_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    short = dataclasses.replace(system("cartpole-swingup"), episode_steps=5)
+    write(collect(short.with_options(noise=0.5), episodes=1), tmp_path / "lab" / "noisy-v2")
+    assert list(minari.list_local_datasets()) == ["lab/noisy-v2"]
+    env = minari.load_dataset("lab/noisy-v2").recover_environment()
+    assert env.spec is not None
+    assert env.spec.kwargs["noise"] == 0.5
+    assert env.reset(seed=0)[1]["clean_state"].shape == (5,)
 
 
 def test_a_minari_dataset_keeps_no_rewards_as_none(tmp_path: Path):

@@ -34,6 +34,7 @@ def test_json_keeps_everything_even_infinite_bounds():
             },
             r"\[1, 0\] of 'u' are empty",
         ),
+        ({"state_names": ("x",), "action_names": ("u",), "interval": -1.0}, "interval must be"),
     ],
 )
 def test_contradictions_are_errors(arguments: dict, said: str):
@@ -43,6 +44,9 @@ def test_contradictions_are_errors(arguments: dict, said: str):
 
 def test_bounds_forgive_rounding_but_nothing_more():
     signals = Signals(("x",), ("u",), action_low=(-1.0,), action_high=(1.0,))
+    assert Signals(("x",), ("u",), action_low=(-1e-7,), action_high=(1e-7,)).outside_bounds(
+        np.array([[5e-7]])
+    )
     actions = np.array([[1.0], [np.float32(1.0) + np.float32(1.2e-7)], [1.001], [-1.001]])
     assert signals.outside_bounds(actions).ravel().tolist() == [False, False, True, True]
     np.testing.assert_array_equal(signals.clip(actions[2:]), [[1.0], [-1.0]])

@@ -14,7 +14,7 @@ from farstep.errors import DataWarning, FarstepError
 LOG = """run,t,height,speed,valve,cost,done
 b,0.0,1.0,10,0.1,5,false
 b,0.1,1.1,11,0.2,6,false
-b,0.2,1.2,12,0.3,7,true
+b,0.2,1.2,12,,,true
 a,0.0,2.0,20,0.4,8,false
 a,0.1,2.1,21,,,false
 """
@@ -45,6 +45,17 @@ def test_a_log_becomes_episodes(tmp_path: Path):
     assert data.terminated.tolist() == [True, False]
 
 
+def test_a_last_step_without_a_next_state_is_said_and_left_out(tmp_path: Path):
+    """Logs of (state, action, reward, done): the step that ended the task has no next state."""
+    log = "x,u,r,done\n0,1,0,0\n1,1,0,0\n2,1,100,1\n"
+    columns = Columns(("x",), ("u",), reward="r", terminated="done")
+    with pytest.warns(DataWarning, match=r"last row of 1 episode\(s\) has an action"):
+        data = read(_write(tmp_path / "log.csv", log), columns)
+    assert data.rewards is not None
+    assert data.rewards.tolist() == [0.0, 0.0]
+    assert (data.terminated.tolist(), data.truncated.tolist()) == ([False], [True])
+
+
 def test_interleaved_episodes_are_brought_together(tmp_path: Path):
     rows = LOG.splitlines()
     mixed = "\n".join([rows[0], rows[1], rows[4], rows[2], rows[5], rows[3]])
@@ -53,7 +64,7 @@ def test_interleaved_episodes_are_brought_together(tmp_path: Path):
 
 
 def test_without_an_episode_column_the_log_is_one_episode(tmp_path: Path):
-    text = "x,u\n0,1\n1,1\n2,1\n"
+    text = "x,u\n0,1\n1,1\n2,\n"
     data = read(_write(tmp_path / "log.csv", text), Columns(states=("x",), actions=("u",)))
     assert data.lengths.tolist() == [2]
     assert data.signals.interval is None
@@ -61,26 +72,42 @@ def test_without_an_episode_column_the_log_is_one_episode(tmp_path: Path):
 
 def test_gaps_in_time_start_new_episodes_and_are_said(tmp_path: Path):
     times = [0, 1, 2, 3, 10, 20, 21, 22]
-    text = "t,x,u\n" + "".join(f"{t},{i},0\n" for i, t in enumerate(times))
+    text = "t,x,u\n" + "".join(
+        f"{t},{i},{'' if t in (3, 10, 22) else 0}\n" for i, t in enumerate(times)
+    )
     columns = Columns(states=("x",), actions=("u",), time="t")
     with pytest.warns(DataWarning, match=r"2 place\(s\).*1 lone row\(s\).*dropped"):
         data = read(_write(tmp_path / "log.csv", text), columns)
     assert data.lengths.tolist() == [3, 2]
     assert data[1].states.ravel().tolist() == [5.0, 6.0, 7.0]
+    assert data.truncated.tolist() == [True, False]
 
 
 def test_timestamps_are_seconds(tmp_path: Path):
-    text = "t,x,u\n" + "".join(f"2026-01-01 00:00:00.{i}00,{i},0\n" for i in range(5))
+    text = "t,x,u\n" + "".join(
+        f"2026-01-01 00:00:00.{i}00,{i},{0 if i < 4 else ''}\n" for i in range(5)
+    )
     columns = Columns(states=("x",), actions=("u",), time="t")
     data = read(_write(tmp_path / "log.csv", text), columns)
     assert data.signals.interval == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_any_unit(tmp_path: Path, unit: str):
+    step = {"s": 2, "ms": 20, "us": 33_333, "ns": 33_333_333}[unit]
+    times = pa.array([step * i for i in range(4)], pa.timestamp(unit))
+    table = pa.table({"t": times, "x": [0.0, 1.0, 2.0, 3.0], "u": [0.0, 0.0, 0.0, None]})
+    pyarrow.parquet.write_table(table, tmp_path / "log.parquet")
+    data = read(tmp_path / "log.parquet", Columns(("x",), ("u",), time="t"))
+    seconds = step / {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
+    assert data.signals.interval == pytest.approx(seconds)
 
 
 def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Path):
     table = pa.table(
         {
             "x": pa.array([1.0, 2.0, 3.0], pa.float32()),
-            "u": pa.array([1, 2, 3]),
+            "u": pa.array([1, 2, None]),
             "note": ["not", "a", "number"],
         }
     )
@@ -102,8 +129,9 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
             "'run' must hold numbers, but has an invalid value 'b'",
         ),
         (LOG, Columns(("height",), ("valve",), time="t"), "does not increase at row 3"),
-        (LOG, Columns(("height",), ("valve",), time="run"), "seconds or timestamps"),
+        (LOG, Columns(("height",), ("valve",), time="run"), "must hold seconds, or timestamps"),
         (LOG, Columns(("height",), ("speed",), terminated="done"), "middle of an episode"),
+        (LOG, Columns(("height",), ("speed",), terminated="run"), "must hold true and false"),
         ("x,u\n1,2\n3\n", Columns(("x",), ("u",)), "Expected 2 columns, got 1"),
         ("x,u\n", Columns(("x",), ("u",)), "no rows"),
         ("", Columns(("x",), ("u",)), "not readable as csv"),
@@ -113,6 +141,7 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
         ("x,u\n1,2\n1,\n1,2\n", Columns(("x",), ("u",)), "NaN or infinite.*'u'.*step 1"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:the last row of")
 def test_bad_logs_say_what_is_wrong(tmp_path: Path, text: str, columns: Columns | None, said: str):
     with pytest.raises(FarstepError, match=said):
         read(_write(tmp_path / "log.csv", text), columns)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
+from numpy.typing import ArrayLike
 
 from farstep.errors import FarstepError
 from farstep.signals import Signals
@@ -14,15 +15,15 @@ def check_trajectory(
     states: np.ndarray,
     actions: np.ndarray,
     rewards: np.ndarray | None,
-    like: np.ndarray,
+    like: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Check the shapes of episode `number` against each other and the first episode's states."""
-    if states.ndim != 2 or actions.ndim != 2 or states.shape[1:] != like.shape[1:]:
-        raise FarstepError(
-            f"episode {number} has states of shape {states.shape} and actions of shape "
-            f"{actions.shape}; both must be (steps, dimensions), with the same dimensions in "
-            f"every episode (episode 0 has {like.shape[-1]} states)."
-        )
+    """Check the shapes of episode `number` against each other and the first episode's."""
+    for name, value, first in zip(("states", "actions"), (states, actions), like, strict=True):
+        if value.ndim != 2 or value.shape[1:] != first.shape[1:]:
+            raise FarstepError(
+                f"episode {number} has {name} of shape {value.shape}, episode 0 of {first.shape}; "
+                "they must be (steps, dimensions), with the same dimensions in every episode."
+            )
     if len(states) != len(actions) + 1:
         raise FarstepError(
             f"episode {number} has {len(states)} states and {len(actions)} actions; "
@@ -33,6 +34,14 @@ def check_trajectory(
             f"episode {number} has rewards of shape {rewards.shape} for {len(actions)} actions; "
             "give one reward for each action."
         )
+
+
+def whole_numbers(name: str, values: ArrayLike) -> Int[np.ndarray, " n"]:
+    """Return a new array of integers; anything else is an error."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise FarstepError(f"{name} must be a list of whole numbers, not {values!r}.")
+    return array.astype(np.int64)
 
 
 def check_lengths(lengths: Int[np.ndarray, " n"]) -> None:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,16 +73,17 @@ class Episodes:
 
     def __post_init__(self) -> None:
         store = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        store("lengths", _frozen(np.asarray(self.lengths, dtype=np.int64).reshape(-1)))
+        store("lengths", _frozen(checks.whole_numbers("lengths", self.lengths)))
         for name in ("states", "actions", "rewards", "clean_states"):
             value = getattr(self, name)
             store(name, None if value is None else _as_float(value, name))
         for name in ("terminated", "truncated"):
             value = getattr(self, name)
-            flags = np.zeros(len(self.lengths), bool) if value is None else np.asarray(value, bool)
+            flags = np.zeros(len(self.lengths), bool) if value is None else np.array(value, bool)
             store(name, _frozen(flags))
         try:
-            store("metadata", json.loads(json.dumps(dict(self.metadata))))
+            copied = json.loads(json.dumps(dict(self.metadata)))
+            store("metadata", MappingProxyType(copied))
         except (TypeError, ValueError) as error:
             raise FarstepError(f"metadata must be plain JSON values: {error}.") from error
         self._check()
@@ -97,6 +99,7 @@ class Episodes:
         """Join single trajectories; without `signals` the columns get plain names."""
         if not episodes:
             raise FarstepError("there are no episodes; give at least one.")
+        episodes = [_as_arrays(episode) for episode in episodes]
         with_rewards = {episode.rewards is not None for episode in episodes}
         with_clean = {episode.clean_states is not None for episode in episodes}
         if len(with_rewards) > 1 or len(with_clean) > 1:
@@ -105,7 +108,7 @@ class Episodes:
                 "give them for all or for none."
             )
         for number, episode in enumerate(episodes):
-            checks.check_trajectory(number, *episode[:3], like=episodes[0].states)
+            checks.check_trajectory(number, *episode[:3], like=episodes[0][:2])
         states = np.concatenate([episode.states for episode in episodes])
         actions = np.concatenate([episode.actions for episode in episodes])
         return cls(
@@ -176,12 +179,12 @@ class Episodes:
     @cached_property
     def step_offsets(self) -> Int[np.ndarray, " _"]:
         """Where each episode starts in `actions` and `rewards`."""
-        return np.concatenate([[0], np.cumsum(self.lengths)])
+        return _frozen(np.concatenate([[0], np.cumsum(self.lengths)]))
 
     @cached_property
     def row_offsets(self) -> Int[np.ndarray, " _"]:
         """Where each episode starts in `states`."""
-        return self.step_offsets + np.arange(len(self) + 1)
+        return _frozen(self.step_offsets + np.arange(len(self) + 1))
 
     @property
     def returns(self) -> Float[np.ndarray, " n"] | None:
@@ -215,6 +218,8 @@ class Episodes:
                 f"cannot split {len(self)} episodes into train, {validation:g} validation and "
                 f"{test:g} test; each part needs at least one whole episode."
             )
+        if seed < 0:
+            raise FarstepError(f"the seed must be 0 or more, not {seed}.")
         order = np.random.default_rng(seed).permutation(len(self))
         cuts = np.sort(order[sum(parts) :]), np.sort(order[: parts[0]])
         return Split(
@@ -253,12 +258,17 @@ class Episodes:
                 digest.update(np.ascontiguousarray(value).data)
         return digest.hexdigest()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = [field.name for field in dataclasses.fields(self)]
+        values = {name: getattr(self, name) for name in names}
+        return _rebuilt, ({**values, "metadata": dict(self.metadata)},)
+
     def equals(self, other: "Episodes") -> bool:
         """Whether the other holds the same data, system and metadata."""
         return (
             self.fingerprint == other.fingerprint
             and self.system == other.system
-            and self.metadata == other.metadata
+            and dict(self.metadata) == dict(other.metadata)
         )
 
 
@@ -280,4 +290,21 @@ def _as_float(value: ArrayLike, name: str) -> np.ndarray:
         raise FarstepError(f"{name} must be numbers, not {array.dtype}.")
     if array.dtype not in (np.float32, np.float64):
         return _frozen(array.astype(np.float64))
-    return _frozen(array.copy()) if array.flags.writeable else array
+    return _frozen(array.copy()) if _may_change(array) else array
+
+
+def _may_change(array: np.ndarray) -> bool:
+    """Whether someone can still write to the array, or to one that it is a view of."""
+    base = array.base
+    return array.flags.writeable or (isinstance(base, np.ndarray) and _may_change(base))
+
+
+def _as_arrays(episode: Episode) -> Episode:
+    """Return the episode with arrays where it has lists."""
+    parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
+    arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
+    return episode._replace(**arrays)
+
+
+def _rebuilt(values: dict[str, Any]) -> Episodes:
+    return Episodes(**values)

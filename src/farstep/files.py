@@ -6,22 +6,29 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from farstep.errors import FarstepError
 
+SINGLE = ("",)
+"""The contents of an output that is one file."""
 
-def check_output(path: Path, force: bool = False) -> None:
-    """Fail now, before any work, if `path` could not be written at the end of it."""
-    if path.exists() and not force:
-        raise FarstepError(
-            f"{path} exists already and is left as it is; choose another path or pass --force "
-            "(force=True) to replace it."
-        )
+
+def check_output(path: Path, force: bool = False, names: Collection[str] = SINGLE) -> None:
+    """Fail now, before any work, if `path` could not be written at the end of it.
+
+    Args:
+        path: Where something is to be written.
+        force: Whether what is there may be replaced.
+        names: The files that will be in it: `SINGLE` for one file, relative names for a directory.
+            A directory that holds anything else is never replaced.
+    """
     with _explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        if path.exists():
+            _check_replaceable(path, force, names)
+        existing = next(parent for parent in path.absolute().parents if parent.exists())
+        with tempfile.TemporaryFile(dir=existing):
             pass
 
 
@@ -29,13 +36,14 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
     """Write a file, or a directory of files, so that a crash leaves the old one or the new one.
 
     Args:
-        path: Where it goes.
+        path: Where it goes; directories on the way are made.
         contents: `{"": data}` for the single file `path`; `{"name": data, …}` with relative
             names for a directory `path`.
         force: Replace what is there. Without it, an existing path is an error.
     """
-    check_output(path, force)
+    check_output(path, force, list(contents))
     with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
             new = scratch / "new"
@@ -44,6 +52,22 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
             _swap(new, path, scratch / "old")
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _check_replaceable(path: Path, force: bool, names: Collection[str]) -> None:
+    if not force:
+        raise FarstepError(
+            f"{path} exists already and is left as it is; choose another path or pass --force "
+            "(force=True) to replace it."
+        )
+    if path.is_dir():
+        inside = {str(entry.relative_to(path)) for entry in path.rglob("*") if not entry.is_dir()}
+        others = sorted(inside - set(names))
+        if others or "" in names:
+            raise FarstepError(
+                f"{path} is a directory that holds other things ({', '.join(others[:3]) or 'none'})"
+                " and is not replaced; choose another path."
+            )
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -64,7 +88,11 @@ def _swap(new: Path, path: Path, old: Path) -> None:
         # Elsewhere a directory needs two renames; a crash between them leaves the old one
         # under the temporary name beside `path`.
         path.rename(old)
-        new.rename(path)
+        try:
+            new.rename(path)
+        except BaseException:
+            old.rename(path)
+            raise
 
 
 def _exchange(one: Path, other: Path) -> bool:

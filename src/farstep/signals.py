@@ -1,7 +1,7 @@
 """Signals: what the columns of states and actions are called and where actions may go."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ class Signals:
             if len(values) != count:
                 raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")
             object.__setattr__(self, name, values)
+        if self.interval is not None:
+            object.__setattr__(self, "interval", float(self.interval))
+            if not 0 < float(self.interval) < np.inf:
+                raise FarstepError(f"the interval must be above 0 seconds, not {self.interval}.")
         for names in (self.state_names, self.action_names):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
@@ -70,8 +74,12 @@ class Signals:
     def outside_bounds(self, actions: Float[np.ndarray, "n k"]) -> Bool[np.ndarray, "n k"]:
         """Mark the actions beyond their bounds by more than float32 rounding."""
         low, high = np.array(self.action_low), np.array(self.action_high)
-        slack = 1e-6 * np.maximum(1.0, np.where(np.isfinite(high - low), high - low, 1.0))
+        slack = 1e-6 * np.where(np.isfinite(high - low), high - low, np.maximum(1, abs(actions)))
         return (actions < low - slack) | (actions > high + slack)
+
+    def unbounded(self) -> "Signals":
+        """Return the same without bounds."""
+        return replace(self, action_low=(), action_high=())
 
     def clip(self, actions: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
         """Return the actions moved to the nearest bound."""

@@ -17,7 +17,10 @@ Command = (
     | Annotated[Systems, tyro.conf.subcommand("systems")]
 )
 
-_ABOUT = "One-step dynamics models that stay accurate many steps ahead."
+_ABOUT = (
+    "One-step dynamics models that stay accurate many steps ahead. "
+    "`farstep --version` prints the version."
+)
 
 
 def main() -> None:
@@ -27,17 +30,17 @@ def main() -> None:
 
         print(__version__)
         return
-    command = tyro.cli(
-        Command,  # type: ignore[arg-type]
-        prog="farstep",
-        description=_ABOUT,
-        config=(
-            tyro.conf.FlagCreatePairsOff,
-            tyro.conf.OmitArgPrefixes,
-            tyro.conf.OmitSubcommandPrefixes,
-        ),
-    )
     try:
+        command = tyro.cli(
+            Command,  # type: ignore[arg-type]
+            prog="farstep",
+            description=_ABOUT,
+            config=(
+                tyro.conf.FlagCreatePairsOff,
+                tyro.conf.OmitArgPrefixes,
+                tyro.conf.OmitSubcommandPrefixes,
+            ),
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = _note
@@ -46,7 +49,7 @@ def main() -> None:
         print(f"farstep: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("farstep: stopped.", file=sys.stderr)
+        print("farstep: stopped; nothing was written.", file=sys.stderr)
         sys.exit(130)
 
 

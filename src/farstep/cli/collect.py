@@ -1,7 +1,7 @@
 """`farstep collect`."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -36,19 +36,15 @@ class Collect:
         """Collect, store, and say where."""
         from farstep.cli.options import parse_options
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import encoder, write
-        from farstep.files import check_output
+        from farstep.datasets.reading import check_target, write
         from farstep.systems.collect import collect
         from farstep.systems.registry import system
 
-        encoder(self.out)
-        check_output(self.out, self.force)
+        check_target(self.out, self.force)
         chosen = system(self.system)
         if self.option:
-            options = {**chosen.env_options, **parse_options(self.option)}
-            chosen = replace(chosen, env_options=options)
-        workers = min(self.workers, self.episodes)
-        data = collect(chosen, self.policy, self.episodes, self.seed, max(workers, 1))
+            chosen = chosen.with_options(**parse_options(self.option))
+        data = collect(chosen, self.policy, self.episodes, self.seed, self.workers)
         write(data, self.out, self.force)
         print_summary(data)
         print(f"wrote {self.out}")

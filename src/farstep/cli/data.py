@@ -1,6 +1,7 @@
 """`farstep data`: look at, draw, convert and make datasets."""
 
 import os
+import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from farstep.datasets.columns import Columns
+from farstep.errors import DataWarning, FarstepError
 
 if TYPE_CHECKING:
     from farstep.signals import Signals
@@ -71,6 +73,10 @@ class Convert:
     """What to write: NAME.npz, NAME.csv, NAME.parquet, or no suffix for Minari."""
     columns: Columns = field(default_factory=Columns)
     """What the columns of a table mean; not needed for one that Farstep wrote."""
+    state_units: tuple[str, ...] = ()
+    """Unit of each state."""
+    action_units: tuple[str, ...] = ()
+    """Unit of each action."""
     action_low: tuple[float, ...] = ()
     """Lower bound of each action."""
     action_high: tuple[float, ...] = ()
@@ -85,11 +91,9 @@ class Convert:
     def run(self) -> None:
         """Read, write, and say where."""
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import encoder, read, write
-        from farstep.files import check_output
+        from farstep.datasets.reading import check_target, read, write
 
-        encoder(self.target)
-        check_output(self.target, self.force)
+        check_target(self.target, self.force)
         columns = None if self.columns == Columns() else self.columns
         data = read(self.source, columns, clip_actions=self.clip_actions)
         signals = self._signals(data.signals)
@@ -101,12 +105,37 @@ class Convert:
         print(f"wrote {self.target}")
 
     def _signals(self, signals: "Signals") -> "Signals":
+        """Return the file's signals with what the options say of them."""
+        given = {
+            "state_units": self.state_units,
+            "action_units": self.action_units,
+            "action_low": self.action_low,
+            "action_high": self.action_high,
+        }
         if self.system is not None:
-            from farstep.systems.registry import system
+            signals = self._of_system(signals)
+        return replace(signals, **{name: value for name, value in given.items() if value})
 
-            signals = system(self.system).signals
-        low, high = self.action_low or signals.action_low, self.action_high or signals.action_high
-        return replace(signals, action_low=low, action_high=high)
+    def _of_system(self, measured: "Signals") -> "Signals":
+        from farstep.systems.registry import system
+
+        known = system(str(self.system)).signals
+        sizes = (measured.num_states, measured.num_actions), (known.num_states, known.num_actions)
+        if sizes[0] != sizes[1]:
+            raise FarstepError(
+                f"{self.source} has {sizes[0][0]} states and {sizes[0][1]} actions, but system "
+                f"'{self.system}' has {sizes[1][0]} and {sizes[1][1]}."
+            )
+        if measured.interval is None or known.interval is None:
+            return known
+        if abs(measured.interval / known.interval - 1) > 0.01:
+            warnings.warn(
+                f"the log's interval is {measured.interval:g} s, the system's "
+                f"{known.interval:g} s; the log's is kept.",
+                DataWarning,
+                stacklevel=2,
+            )
+        return replace(known, interval=measured.interval)
 
 
 @dataclass(frozen=True)
@@ -128,12 +157,10 @@ class Make:
     def run(self) -> None:
         """Make, write, and say where."""
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import encoder, write
-        from farstep.files import check_output
+        from farstep.datasets.reading import check_target, write
         from farstep.recipes import make_dataset
 
-        encoder(self.out)
-        check_output(self.out, self.force)
+        check_target(self.out, self.force)
         data = make_dataset(self.name, self.workers)
         write(data, self.out, self.force)
         print_summary(data)
@@ -179,6 +206,8 @@ class Data:
 def _labels(paths: tuple[str, ...]) -> list[str]:
     """Return short names: the last part of each path, or the whole where two would be the same."""
     short = [Path(path).stem for path in paths]
+    if len(set(paths)) < len(paths):
+        raise FarstepError("the same dataset is named twice.")
     return [
         name if short.count(name) == 1 else path for name, path in zip(short, paths, strict=True)
     ]

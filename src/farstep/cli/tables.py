@@ -1,11 +1,11 @@
 """Tables for the terminal."""
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from farstep.datasets.summary import QUANTILES, Dimension, describe
 from farstep.episodes import Episodes
@@ -15,11 +15,17 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     """Print a table; the first column is text, the others are aligned to the right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=place == 0)
+        table.add_column(column, justify="right" if place else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
-    # A pipe or a file has no width; there, nothing is cut.
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        table.add_row(*(Text(_shown(cell)) for cell in row))
+    # Wide enough for anything: a narrow terminal folds lines, but no number is cut.
+    Console(width=240).print(table)
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if cell.is_integer() and abs(cell) < 1e9 else f"{cell:.4g}"
+    return str(cell)
 
 
 def print_summary(episodes: Episodes) -> None:
@@ -28,6 +34,10 @@ def print_summary(episodes: Episodes) -> None:
     source = f" of {episodes.system}" if episodes.system else ""
     print(f"{summary.episodes} episodes, {summary.steps} steps{source}")
     print(f"{summary.terminated} terminated, {summary.truncated} truncated")
+    signals = episodes.signals
+    print(f"interval {signals.interval:g} s" if signals.interval else "interval unknown")
+    bounds = zip(signals.action_names, signals.action_low, signals.action_high, strict=True)
+    print("bounds " + ", ".join(f"{name} [{low:g}, {high:g}]" for name, low, high in bounds))
     rows = [("length", *summary.lengths)]
     if summary.returns is not None:
         rows.append(("return", *summary.returns))

@@ -8,8 +8,9 @@ class Columns:
     """Which columns of a table mean what.
 
     Row t of an episode holds the state at time t, the action applied then, and the reward of that
-    step; the action and reward of an episode's last row are not used. Without `states` and
-    `actions`, columns called `state.NAME` and `action.NAME` are taken, as Farstep writes them.
+    step. What an episode's last row holds beside the state is not used, since no state follows
+    it. Without `states` and `actions`, columns called `state.NAME` and `action.NAME` are taken, as
+    Farstep writes them.
     """
 
     states: tuple[str, ...] = ()

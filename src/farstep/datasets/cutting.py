@@ -1,21 +1,33 @@
 """Cutting the rows of a log into episodes: by an episode column, and at gaps in time."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from farstep.errors import DataWarning, FarstepError
 
+_PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 GAP = 1.5
 """A step in time longer than this many typical ones starts a new episode."""
 
 
-def cut_into_episodes(
-    table: pa.Table, episode: str | None, time: str | None
-) -> tuple[pa.Table, Int[np.ndarray, " n"], float | None]:
-    """Return the rows grouped by episode, the first row of each, and the typical time step."""
+class Cuts(NamedTuple):
+    """A table whose rows are grouped by episode."""
+
+    table: pa.Table
+    starts: Int[np.ndarray, " n"]
+    """The first row of each episode."""
+    by_gap: Bool[np.ndarray, " n"]
+    """Whether a gap in time ends the episode."""
+    interval: float | None
+    """The typical time step, if there is a time column."""
+
+
+def cut_into_episodes(table: pa.Table, episode: str | None, time: str | None) -> Cuts:
+    """Group the rows by an episode column, and cut where time jumps."""
     starts = np.array([0])
     if episode is not None:
         table, starts = _grouped(table, episode)
@@ -27,10 +39,10 @@ def cut_into_episodes(
             f"({len(short)} such episode(s))."
         )
     if time is None:
-        return table, starts, None
+        return Cuts(table, starts, np.zeros(len(starts), bool), None)
     seconds = _seconds(table.column(time), time)
     interval = _interval(seconds, starts, time)
-    return *_cut_at_gaps(table, starts, seconds, interval), interval
+    return _cut_at_gaps(table, starts, seconds, interval)
 
 
 def _grouped(table: pa.Table, episode: str) -> tuple[pa.Table, np.ndarray]:
@@ -46,7 +58,10 @@ def _grouped(table: pa.Table, episode: str) -> tuple[pa.Table, np.ndarray]:
         starts = _changes(names)
         if len(np.unique(names[starts])) == len(starts):
             return table, starts
-    numbers = column.combine_chunks().dictionary_encode().indices.to_numpy()
+    try:
+        numbers = column.combine_chunks().dictionary_encode().indices.to_numpy()
+    except pa.ArrowException as error:
+        raise FarstepError(f"column '{episode}' must hold numbers or text.") from error
     if (np.diff(numbers) < 0).any():
         order = np.argsort(numbers, kind="stable")
         table, numbers = table.take(pa.array(order)), numbers[order]
@@ -60,12 +75,13 @@ def _changes(numbers: np.ndarray) -> np.ndarray:
 
 def _seconds(column: pa.ChunkedArray, name: str) -> Float[np.ndarray, " rows"]:
     if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() / 1e6
+        return column.cast(pa.int64()).to_numpy() / _PER_SECOND[column.type.unit]
     try:
         return column.cast(pa.float64()).to_numpy()
     except pa.ArrowException as error:
         raise FarstepError(
-            f"time column '{name}' holds {column.type}; it must be seconds or timestamps."
+            f"time column '{name}' holds {column.type}s; it must hold seconds, or timestamps such "
+            "as 2026-01-31 12:00:00.5."
         ) from error
 
 
@@ -83,23 +99,24 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
     return float(np.median(steps[within]))
 
 
-def _cut_at_gaps(
-    table: pa.Table, starts: np.ndarray, seconds: np.ndarray, interval: float
-) -> tuple[pa.Table, np.ndarray]:
+def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, interval: float) -> Cuts:
     jumps = np.flatnonzero(np.diff(seconds) > GAP * interval) + 1
     gaps = np.setdiff1d(jumps, starts)
     if len(gaps) == 0:
-        return table, starts
+        return Cuts(table, starts, np.zeros(len(starts), bool), interval)
     starts = np.union1d(starts, gaps)
     rows = np.diff(starts, append=len(table))
+    by_gap = np.isin(starts + rows, gaps)[rows >= 2]
     kept = np.repeat(rows >= 2, rows)
+    dropped = int((~kept).sum())
+    alone = f" ({dropped} lone row(s) between gaps dropped)" if dropped else ""
     warnings.warn(
-        f"time jumps by more than {GAP:g} intervals of {interval:.6g} s at {len(gaps)} place(s); "
-        f"each starts a new episode ({int((~kept).sum())} lone row(s) between gaps dropped).",
+        f"time jumps by more than {GAP:g} intervals of {interval:.6g} s at {len(gaps)} place(s), "
+        f"the first at row {gaps[0]}; each starts a new episode{alone}.",
         DataWarning,
         stacklevel=2,
     )
     if not kept.any():
         raise FarstepError("no two rows in a row are left between the gaps in time.")
     rows = rows[rows >= 2]
-    return table.filter(pa.array(kept)), np.cumsum(rows) - rows
+    return Cuts(table.filter(pa.array(kept)), np.cumsum(rows) - rows, by_gap, interval)

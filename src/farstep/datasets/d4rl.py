@@ -34,42 +34,59 @@ def read(path: Path) -> Episodes:
         raise FarstepError(f"observations have {rows} rows, but others differ: {ragged}.")
     terminals = arrays.get("terminals", np.zeros(rows, bool)).astype(bool).reshape(-1)
     timeouts = arrays.get("timeouts", np.zeros(rows, bool)).astype(bool).reshape(-1)
-    ends = np.flatnonzero(terminals | timeouts)
+    following = arrays.get("next_observations")
+    ends = np.flatnonzero(terminals | timeouts | _jumps(path, arrays, terminals | timeouts))
     starts = np.concatenate([[0], ends + 1])
     stops = np.concatenate([ends + 1, [rows]])
     bounds = [(a, b) for a, b in zip(starts.tolist(), stops.tolist(), strict=True) if b > a]
-    following = arrays.get("next_observations")
     episodes = [
-        _episode(arrays, following, start, stop, bool(terminals[stop - 1]))
+        _episode(arrays, start, stop, bool(terminals[stop - 1]), bool(timeouts[stop - 1]))
         for start, stop in bounds
         if following is not None or stop - start > 1
     ]
     if following is None:
-        warnings.warn(
+        _say(
             f"{path} has no next_observations: the last step of each of {len(bounds)} episodes has "
-            "no next state and is dropped, and with it the end of the task where it was one.",
-            DataWarning,
-            stacklevel=2,
+            "no next state and is dropped, and with it the end of the task where it was one."
         )
     return Episodes.from_list(episodes)
 
 
+def _jumps(path: Path, arrays: dict[str, np.ndarray], flagged: np.ndarray) -> np.ndarray:
+    """Mark rows whose next observation is not the next row's: an end that no flag tells."""
+    jumps = np.zeros(len(flagged), bool)
+    if "next_observations" in arrays:
+        same = np.isclose(arrays["next_observations"][:-1], arrays["observations"][1:], atol=1e-6)
+        jumps[:-1] = ~same.all(axis=1) & ~flagged[:-1]
+        if jumps.any():
+            _say(
+                f"{path}: at {int(jumps.sum())} place(s) without a flag the next observation is "
+                "not the next row's; each starts a new episode."
+            )
+    elif "terminals" not in arrays and "timeouts" not in arrays:
+        _say(
+            f"{path} has neither terminals nor timeouts nor next_observations: all of it is taken "
+            "as one episode."
+        )
+    return jumps
+
+
+def _say(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=3)
+
+
 def _episode(
-    arrays: dict[str, np.ndarray],
-    following: np.ndarray | None,
-    start: int,
-    stop: int,
-    terminal: bool,
+    arrays: dict[str, np.ndarray], start: int, stop: int, terminal: bool, timeout: bool
 ) -> Episode:
-    states = arrays["observations"][start:stop]
+    states, rewards = arrays["observations"][start:stop], arrays.get("rewards")
+    following = arrays.get("next_observations")
     steps = slice(start, stop if following is not None else stop - 1)
     if following is not None:
         states = np.concatenate([states, following[stop - 1 : stop]])
-    rewards = arrays.get("rewards")
     return Episode(
         states=states,
         actions=arrays["actions"][steps],
         rewards=None if rewards is None else rewards.reshape(-1)[steps],
         terminated=terminal and following is not None,
-        truncated=not terminal or following is None,
+        truncated=timeout or not terminal or following is None,
     )

@@ -17,15 +17,20 @@ def to_header(episodes: Episodes) -> dict[str, Any]:
     }
 
 
-def from_header(header: Mapping[str, Any], num_states: int, num_actions: int) -> dict[str, Any]:
-    """Return keyword arguments for `Episodes`; an empty header gives plain names."""
-    if not header:
-        return {"signals": Signals.unnamed(num_states, num_actions)}
+def with_header(
+    arrays: Mapping[str, Any], header: Mapping[str, Any], clip_actions: bool = False
+) -> Episodes:
+    """Join arrays with a header; an empty one gives plain names."""
     try:
-        return {
-            "signals": Signals.from_json(header["signals"]),
-            "system": header["system"],
-            "metadata": header["metadata"],
-        }
+        signals = (
+            Signals.from_json(header["signals"])
+            if header
+            else Signals.unnamed(arrays["states"].shape[1], arrays["actions"].shape[1])
+        )
+        rest = {"system": header["system"], "metadata": header["metadata"]} if header else {}
     except (KeyError, TypeError, AttributeError) as error:
-        raise FarstepError(f"the file's header is damaged ({error!r}).") from error
+        raise FarstepError(f"its farstep header is damaged ({error!r}).") from error
+    if clip_actions:
+        unbounded = Episodes(**arrays, **rest, signals=signals.unbounded())
+        return unbounded.with_signals(signals, clip_actions)
+    return Episodes(**arrays, **rest, signals=signals)

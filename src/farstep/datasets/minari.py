@@ -1,7 +1,9 @@
 """Minari datasets: a directory with `data/main_data.hdf5` and `data/metadata.json`."""
 
+import copy
 import io
 import json
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,17 +13,23 @@ from typing import Any
 import h5py
 import numpy as np
 
-from farstep.datasets.header import from_header, to_header
+from farstep.datasets.header import to_header, with_header
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
 from farstep.signals import Signals
 
-_DATA, _METADATA = "data/main_data.hdf5", "data/metadata.json"
+FILES = ("data/main_data.hdf5", "data/metadata.json")
+"""What is in a dataset's directory."""
+_DATA, _METADATA = FILES
 _OURS = "farstep"
+_ARRAYS = (
+    *("states", "actions", "lengths", "rewards"),
+    *("terminated", "truncated", "clean_states"),
+)
 _CLEAN = "clean_state"
 
 
-def encode(episodes: Episodes, name: str) -> dict[str, bytes]:
+def encode(episodes: Episodes, path: Path) -> dict[str, bytes]:
     """Return the files of a dataset that `minari.MinariDataset` opens, by relative name.
 
     Minari's own writer does not compress and writes in place, so the (documented) layout is
@@ -32,7 +40,7 @@ def encode(episodes: Episodes, name: str) -> dict[str, bytes]:
         for number, episode in enumerate(episodes):
             _write_episode(file.create_group(f"episode_{number}"), number, episode)
     data = buffer.getvalue()
-    metadata = _metadata(episodes, name, size=len(data))
+    metadata = _metadata(episodes, path, size=len(data))
     return {_DATA: data, _METADATA: json.dumps(metadata, indent=1).encode()}
 
 
@@ -44,17 +52,22 @@ def read(path: Path, clip_actions: bool = False) -> Episodes:
         recorded = list(_stored_episodes(folder, metadata))
     except (OSError, RuntimeError, KeyError, ValueError, AssertionError, TypeError) as error:
         raise FarstepError(f"not readable as a Minari dataset: {one_line(error)}") from error
+    if not recorded:
+        raise FarstepError("the dataset has no episodes.")
     ours = metadata.get(_OURS)
     episodes = [_as_episode(number, stored, ours) for number, stored in enumerate(recorded)]
     if ours:
-        sizes = episodes[0].states.shape[1], episodes[0].actions.shape[1]
-        return Episodes.from_list(episodes, **from_header(ours, *sizes))
+        joined = Episodes.from_list(episodes)
+        arrays = {name: getattr(joined, name) for name in _ARRAYS}
+        return with_header(arrays, ours, clip_actions)
     unbounded, signals = _foreign(path, episodes, recorded, metadata)
     return unbounded.with_signals(signals, clip_actions)
 
 
 def is_dataset(path: Path) -> bool:
     """Whether the path is a Minari dataset's directory, or its data folder or file."""
+    if path.is_file() and path.name != Path(_DATA).name:
+        return False
     return (_data_folder(path) / "metadata.json").exists()
 
 
@@ -86,7 +99,7 @@ def _compressed(group: h5py.Group, name: str, value: np.ndarray) -> None:
     group.create_dataset(name, data=value, compression="gzip", shuffle=True, track_times=False)
 
 
-def _metadata(episodes: Episodes, name: str, size: int) -> dict[str, Any]:
+def _metadata(episodes: Episodes, path: Path, size: int) -> dict[str, Any]:
     import minari
     from gymnasium.spaces import Box
     from minari.serialization import serialize_space
@@ -94,9 +107,11 @@ def _metadata(episodes: Episodes, name: str, size: int) -> dict[str, Any]:
     signals = episodes.signals
     d, states, actions = signals.num_states, episodes.states.dtype, episodes.actions.dtype
     low, high = np.array(signals.action_low, actions), np.array(signals.action_high, actions)
+    theirs = episodes.metadata.get("minari")
     return {
-        **episodes.metadata.get("minari", {}),
-        "dataset_id": name if re.search(r"-v\d+$", name) else f"{name}-v0",
+        **(theirs if isinstance(theirs, dict) else {}),
+        **_environment(episodes.metadata.get("collected")),
+        "dataset_id": _dataset_id(path),
         "minari_version": minari.__version__,
         "data_format": "hdf5",
         "total_episodes": len(episodes),
@@ -106,6 +121,27 @@ def _metadata(episodes: Episodes, name: str, size: int) -> dict[str, Any]:
         "action_space": serialize_space(Box(low, high, dtype=actions.type)),
         _OURS: to_header(episodes),
     }
+
+
+def _dataset_id(path: Path) -> str:
+    """Return Minari's id: the path below its own directory, or its last part; with a version."""
+    name = path.name
+    root = os.environ.get("MINARI_DATASETS_PATH")
+    if root and path.absolute().is_relative_to(Path(root).absolute()):
+        name = path.absolute().relative_to(Path(root).absolute()).as_posix()
+    return name if re.search(r"-v\d+$", name) else f"{name}-v0"
+
+
+def _environment(collected: Any) -> dict[str, str]:
+    """Return the specification by which Minari makes the environment again, where it is known."""
+    import gymnasium
+
+    env_id = collected.get("env_id") if isinstance(collected, dict) else None
+    if env_id not in gymnasium.registry:
+        return {}
+    spec = copy.deepcopy(gymnasium.registry[env_id])
+    spec.kwargs.update(collected.get("env_options", {}))
+    return {"env_spec": spec.to_json()}
 
 
 def _stored_episodes(folder: Path, metadata: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
@@ -158,9 +194,8 @@ def _foreign(
         action_high=tuple(_bounds(spaces["action_space"], "high")),
     )
     env_spec = json.loads(metadata.get("env_spec") or "{}")
-    unbounded = Episodes.from_list(
-        episodes, system=env_spec.get("id"), metadata={"minari": metadata}
-    )
+    env_id = env_spec.get("id") if isinstance(env_spec, dict) else None
+    unbounded = Episodes.from_list(episodes, system=env_id, metadata={"minari": metadata})
     return unbounded, signals
 
 

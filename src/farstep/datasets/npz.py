@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from farstep.datasets.header import from_header, to_header
+from farstep.datasets.header import to_header, with_header
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, one_line
 
@@ -17,7 +17,7 @@ _OPTIONAL = ("rewards", "terminated", "truncated", "clean_states")
 
 _UNREADABLE = (
     *(ValueError, TypeError, AttributeError, EOFError, KeyError, OSError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
 )
 
 
@@ -34,7 +34,7 @@ def encode(episodes: Episodes) -> bytes:
     return buffer.getvalue()
 
 
-def read(path: Path) -> Episodes:
+def read(path: Path, clip_actions: bool = False) -> Episodes:
     """Read an archive with at least `states`, `actions` and `lengths`; pickles are refused."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -54,9 +54,5 @@ def read(path: Path) -> Episodes:
             raise FarstepError(
                 f"{name} has shape {known[name].shape}; it must be (rows, dimensions)."
             )
-    described = from_header(
-        json.loads(header.tobytes()) if header is not None else {},
-        known["states"].shape[1],
-        known["actions"].shape[1],
-    )
-    return Episodes(**known, **described)
+    text = header.tobytes() if header is not None else b"{}"
+    return with_header(known, json.loads(text), clip_actions)

@@ -1,16 +1,17 @@
 """Reading and writing episodes: the format follows from the path."""
 
+import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from farstep.datasets import d4rl, minari, npz, shipped, table
 from farstep.datasets.columns import Columns
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, did_you_mean, one_line
-from farstep.files import publish
+from farstep.files import check_output, publish
 from farstep.signals import Signals
 
+_SINGLE = {".npz": npz.encode, ".csv": table.encode_csv, ".parquet": table.encode_parquet}
 _HDF5 = (".hdf5", ".h5")
 _TABLES = (".csv", ".parquet")
 _READABLE = "a Minari directory, .npz, .csv, .parquet, or D4RL-style .hdf5"
@@ -42,53 +43,58 @@ def write(episodes: Episodes, path: str | Path, force: bool = False) -> Path:
     An existing path is left alone unless `force`; a failed write leaves it as it was.
     """
     path = Path(path)
-    publish(path, encoder(path)(episodes), force)
+    check_target(path, force)
+    single = _SINGLE.get(path.suffix.lower())
+    publish(path, {"": single(episodes)} if single else minari.encode(episodes, path), force)
     return path
 
 
-def encoder(path: Path) -> Callable[[Episodes], Mapping[str, bytes]]:
-    """Return what turns episodes into the files of this path's format."""
-    single = {".npz": npz.encode, ".csv": table.encode_csv, ".parquet": table.encode_parquet}
-    if path.suffix in single:
-        return lambda episodes: {"": single[path.suffix](episodes)}
-    if path.suffix == "" or re.search(r"-v\d+$", path.name):
-        return lambda episodes: minari.encode(episodes, path.name)
-    raise FarstepError(
-        f"cannot tell the format of '{path.name}' to write. {did_you_mean(path.suffix, single)} "
-        "Without a suffix it becomes a Minari directory."
-    )
+def check_target(path: Path, force: bool = False) -> None:
+    """Fail now, before any work, if episodes could not be written to `path`."""
+    if path.suffix.lower() in _SINGLE:
+        check_output(path, force)
+    elif path.suffix == "" or re.search(r"-v\d+$", path.name):
+        check_output(path, force, minari.FILES)
+    else:
+        raise FarstepError(
+            f"cannot tell the format of '{path.name}' to write. "
+            f"{did_you_mean(path.suffix, _SINGLE)} Without a suffix it becomes a Minari directory."
+        )
 
 
 def _read(path: Path, columns: Columns | None, clip_actions: bool) -> Episodes:
-    if not path.exists():
-        if str(path) in shipped.names():
-            return shipped.load(str(path))
-        raise FarstepError(f"there is no file or directory {path}. {_nearby(path)}")
     try:
+        if not path.exists():
+            if str(path) in shipped.names():
+                return shipped.load(str(path))
+            raise FarstepError(f"no such file or directory. {_nearby(path)}")
         return _parse(path, columns, clip_actions)
-    except (ValueError, TypeError, KeyError, OSError) as error:
-        damage = "" if isinstance(error, FarstepError) else f"damaged, {type(error).__name__}: "
-        raise FarstepError(f"{path}: {damage}{one_line(error)}") from error
+    except FarstepError as error:
+        raise FarstepError(f"{path}: {error}") from error
+    except OSError as error:
+        raise FarstepError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except Exception as error:  # whatever a library makes of a damaged file
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        raise FarstepError(f"{path}: damaged, or not what its name says ({reason}).") from error
 
 
 def _parse(path: Path, columns: Columns | None, clip_actions: bool) -> Episodes:
-    if columns is not None and path.suffix not in _TABLES:
+    suffix = path.suffix.lower()
+    if columns is not None and suffix not in _TABLES:
         raise FarstepError(f"not a table; columns are for {' and '.join(_TABLES)} files.")
     if minari.is_dataset(path):
         return minari.read(path, clip_actions)
-    if path.suffix == ".npz":
-        return npz.read(path)
-    if path.suffix in _TABLES:
-        return table.read(path, columns)
-    if path.suffix in _HDF5:
+    if suffix == ".npz":
+        return npz.read(path, clip_actions)
+    if suffix in _TABLES:
+        return table.read(path, columns, clip_actions)
+    if suffix in _HDF5:
         return d4rl.read(path)
     raise FarstepError(f"in no format that Farstep reads, which are {_READABLE}.")
 
 
 def _nearby(path: Path) -> str:
-    names: Sequence[str] = []
-    if path.parent.is_dir():
-        names = sorted(entry.name for entry in path.parent.iterdir())[:1000]
-    near = did_you_mean(path.name, names)
-    guess = near.split("? ")[0] + "? " if "Did you mean" in near else ""
+    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    guess = f"Did you mean '{path.parent / near[0]}'? " if near else ""
     return f"{guess}Shipped sets: {', '.join(shipped.names())}."

@@ -12,6 +12,7 @@ from farstep.errors import FarstepError, did_you_mean
 
 _FOLDER = "shipped"
 _RECORD = "shipped.json"
+_DAMAGED = "the shipped dataset '{}' is damaged; install farstep again."
 
 
 def names() -> list[str]:
@@ -31,8 +32,11 @@ def load(name: str) -> Episodes:
         raise FarstepError(f"there is no shipped dataset '{name}'. {did_you_mean(name, known)}")
     path = _folder() / name
     if file_sha256(path) != known[name]["sha256"]:
-        raise FarstepError(f"the shipped dataset '{name}' is damaged; install farstep again.")
-    return minari.read(path)
+        raise FarstepError(_DAMAGED.format(name))
+    data = minari.read(path)
+    if data.fingerprint != known[name]["fingerprint"]:
+        raise FarstepError(_DAMAGED.format(name))
+    return data
 
 
 def file_sha256(path: Path) -> str:

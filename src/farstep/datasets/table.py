@@ -3,7 +3,9 @@
 import io
 import json
 import re
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,9 @@ import pyarrow.parquet
 
 from farstep.datasets.columns import Columns
 from farstep.datasets.cutting import cut_into_episodes
-from farstep.datasets.header import from_header, to_header
+from farstep.datasets.header import to_header, with_header
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError, did_you_mean, one_line
+from farstep.errors import DataWarning, FarstepError, did_you_mean, one_line
 from farstep.signals import Signals
 
 _STATE, _ACTION, _CLEAN = "state.", "action.", "clean."
@@ -26,12 +28,14 @@ _HEADER = "farstep"
 """Parquet keeps the header in the schema's metadata; CSV in a column, on its first row."""
 
 
-def read(path: Path, columns: Columns | None = None) -> Episodes:
+def read(path: Path, columns: Columns | None = None, clip_actions: bool = False) -> Episodes:
     """Read a CSV or Parquet file; without `columns`, one that Farstep wrote or one like it."""
-    csv = path.suffix == ".csv"
+    csv = path.suffix.lower() == ".csv"
     try:
         schema = _csv_schema(path) if csv else pyarrow.parquet.read_schema(path)
-        meaning = columns or _own_columns(schema.names)
+        meaning = columns or Columns()
+        if not meaning.states and not meaning.actions:
+            meaning = _own_columns(schema.names, meaning)
         _check_names(meaning, schema.names)
         extra = [] if columns else [n for n in schema.names if n.startswith((_CLEAN, _HEADER))]
         wanted = list(dict.fromkeys([*meaning.names(), *extra]))
@@ -41,12 +45,15 @@ def read(path: Path, columns: Columns | None = None) -> Episodes:
             table = pyarrow.parquet.read_table(path, columns=wanted)
     except (pa.ArrowException, OSError) as error:
         raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
-    return _to_episodes(table, meaning, {} if columns else _header(table))
+    return _to_episodes(table, meaning, {} if columns else _header(table), clip_actions)
 
 
 def _csv_schema(path: Path) -> pa.Schema:
     with pyarrow.csv.open_csv(path) as reader:
-        return reader.schema
+        schema = reader.schema
+    if len(schema.names) == 1 and ";" in schema.names[0]:
+        raise FarstepError("its columns are separated by semicolons; separate them by commas.")
+    return schema
 
 
 def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns) -> pa.Table:
@@ -129,34 +136,66 @@ def _to_table(episodes: Episodes) -> pa.Table:
     return pa.table(columns)
 
 
-def _to_episodes(table: pa.Table, columns: Columns, header: dict[str, Any]) -> Episodes:
+def _to_episodes(
+    table: pa.Table, columns: Columns, header: dict[str, Any], clip_actions: bool
+) -> Episodes:
     if len(table) == 0:
         raise FarstepError("the table has no rows.")
-    table, starts, interval = cut_into_episodes(table, columns.episode, columns.time)
-    lengths = np.diff(starts, append=len(table)) - 1
-    steps = np.ones(len(table), bool)
-    steps[starts + lengths] = False
-    types = header.pop("types", {})
-    clean = tuple(f"{_CLEAN}{name.removeprefix(_STATE)}" for name in columns.states)
-    has_clean = bool(header) and clean[0] in table.column_names
-    described: dict[str, Any] = {"signals": _signals(columns, interval)}
     if header:
-        described = from_header(header, 0, 0)
+        columns = _in_order_of(header, columns)
+    table, starts, by_gap, interval = cut_into_episodes(table, columns.episode, columns.time)
+    last = np.append(starts[1:], len(table)) - 1
+    steps = np.ones(len(table), bool)
+    steps[last] = False
+    types = header.pop("types", {})
 
     def numbers(names: Sequence[str], kind: str, rows: np.ndarray | None = None) -> np.ndarray:
         values = _matrix(table, names, rows)
         return values.astype(types[kind]) if kind in types else values
 
-    return Episodes(
-        states=numbers(columns.states, "states"),
-        actions=numbers(columns.actions, "actions", steps),
-        lengths=lengths,
-        rewards=numbers((columns.reward,), "rewards", steps)[:, 0] if columns.reward else None,
-        terminated=_ends(table, columns.terminated, starts, lengths),
-        truncated=_ends(table, columns.truncated, starts, lengths),
-        clean_states=numbers(clean, "clean_states") if has_clean else None,
-        **described,
-    )
+    clean = tuple(f"{_CLEAN}{name.removeprefix(_STATE)}" for name in columns.states)
+    lost = _unused_steps(table, columns, last)
+    terminated = _ends(table, columns.terminated, last)
+    arrays: dict[str, Any] = {
+        "states": numbers(columns.states, "states"),
+        "actions": numbers(columns.actions, "actions", steps),
+        "lengths": last - starts,
+        "rewards": numbers((columns.reward,), "rewards", steps)[:, 0] if columns.reward else None,
+        "terminated": terminated & ~lost,
+        "truncated": _ends(table, columns.truncated, last) | by_gap | (terminated & lost),
+        "clean_states": numbers(clean, "clean_states")
+        if header and clean[0] in table.column_names
+        else None,
+    }
+    if header:
+        return with_header(arrays, header, clip_actions)
+    return Episodes(**arrays, signals=_signals(columns, interval))
+
+
+def _in_order_of(header: dict[str, Any], columns: Columns) -> Columns:
+    """Return the columns as the header names them, whatever their order in the file."""
+    names = header["signals"]
+    states = tuple(f"{_STATE}{name}" for name in names["state_names"])
+    actions = tuple(f"{_ACTION}{name}" for name in names["action_names"])
+    if {*states, *actions} != {*columns.states, *columns.actions}:
+        raise FarstepError("its columns are not those that its farstep header names.")
+    return replace(columns, states=states, actions=actions)
+
+
+def _unused_steps(table: pa.Table, columns: Columns, last: np.ndarray) -> np.ndarray:
+    """Return for each episode whether its last row holds a step whose next state is not logged."""
+    unused = np.ones(len(last), bool)
+    for name in columns.actions:
+        unused &= table.column(name).take(pa.array(last)).is_valid().to_numpy()
+    if unused.any():
+        warnings.warn(
+            f"the last row of {int(unused.sum())} episode(s) has an action but no next row: that "
+            "step (its action and reward) is left out; if it ended the task, the episode counts "
+            "as truncated.",
+            DataWarning,
+            stacklevel=4,
+        )
+    return unused
 
 
 def _header(table: pa.Table) -> dict[str, Any]:
@@ -170,8 +209,8 @@ def _header(table: pa.Table) -> dict[str, Any]:
         raise FarstepError(f"its farstep header is damaged ({error}).") from error
 
 
-def _own_columns(names: Sequence[str]) -> Columns:
-    """Return the columns of a table that is laid out as Farstep writes them."""
+def _own_columns(names: Sequence[str], given: Columns) -> Columns:
+    """Return the columns of a table that is laid out as Farstep writes them, and those given."""
     states = tuple(name for name in names if name.startswith(_STATE))
     actions = tuple(name for name in names if name.startswith(_ACTION))
     if not states or not actions:
@@ -180,13 +219,17 @@ def _own_columns(names: Sequence[str]) -> Columns:
             f"--states and --actions. It has: {', '.join(names)}."
         )
     found = {
-        name: name for name in ("episode", "reward", "terminated", "truncated") if name in names
+        name: name
+        for name in ("episode", "reward", "terminated", "truncated")
+        if name in names and getattr(given, name) is None
     }
-    return Columns(states=states, actions=actions, **found)
+    return replace(given, states=states, actions=actions, **found)
 
 
 def _check_names(columns: Columns, names: Sequence[str]) -> None:
     for name in columns.names():
+        if list(names).count(name) > 1:
+            raise FarstepError(f"two columns are called '{name}'; give them different names.")
         if name not in names:
             raise FarstepError(f"there is no column '{name}'. {did_you_mean(name, names)}")
     if not columns.states or not columns.actions:
@@ -232,16 +275,17 @@ def _as_number(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         raise FarstepError(f"column '{name}' must hold numbers: {one_line(error)}") from error
 
 
-def _ends(table: pa.Table, name: str | None, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _ends(table: pa.Table, name: str | None, last: np.ndarray) -> np.ndarray:
     """Return for each episode whether one of its last two rows is marked."""
     if name is None:
-        return np.zeros(len(starts), bool)
-    marks = table.column(name).cast(pa.bool_()).fill_null(False).to_numpy()
-    last = starts + lengths
-    ends = marks[last] | marks[last - 1]
-    if marks.sum() > (marks[last].astype(int) + marks[last - 1]).sum():
+        return np.zeros(len(last), bool)
+    try:
+        marks = table.column(name).cast(pa.bool_()).fill_null(False).to_numpy()
+    except pa.ArrowException as error:
+        raise FarstepError(f"column '{name}' must hold true and false, or 1 and 0.") from error
+    if marks.sum() > marks[last - 1].sum() + marks[last].sum():
         raise FarstepError(
             f"'{name}' is set in the middle of an episode; name the column that tells episodes "
             "apart (episode=…, --episode)."
         )
-    return ends
+    return marks[last - 1] | marks[last]

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
-from farstep.report.figures import COLOURS, save
+from farstep.report.figures import COLOURS, check_figure, plain, save
 
 _COLUMNS = 5
+_FEW = 10
 
 
 def plot_datasets(
@@ -36,9 +37,12 @@ def plot_datasets(
             f"the datasets have different states ({', '.join(first)} / {', '.join(second)}); "
             "draw those of one system together."
         )
-    figures = {"states": states_figure(datasets)}
+    drawings = {"states": states_figure}
     if any(data.rewards is not None for data in datasets.values()):
-        figures = {"returns": returns_figure(datasets), **figures}
+        drawings = {"returns": returns_figure, **drawings}
+    for name in drawings:
+        check_figure(Path(out) / name, force)
+    figures = {name: draw(datasets) for name, draw in drawings.items()}
     return [
         path for name, figure in figures.items() for path in save(figure, Path(out) / name, force)
     ]
@@ -56,8 +60,8 @@ def returns_figure(datasets: Mapping[str, Episodes]) -> Figure:
         axes.scatter(place + sideways, returns, s=9, color=COLOURS[place % 8], alpha=0.8, lw=0)
         axes.text(place, 1.01, f"{len(returns)} episodes", ha="center", fontsize=7,
                   transform=axes.get_xaxis_transform())  # fmt: skip
-    axes.set_xticks(range(len(shown)), list(shown), fontsize=9)
-    axes.set_ylabel("return of an episode")
+    axes.set_xticks(range(len(shown)), [plain(name) for name in shown], fontsize=9)
+    axes.set_ylabel("return of an episode (bar: median)")
     return figure
 
 
@@ -67,7 +71,11 @@ def states_figure(datasets: Mapping[str, Episodes]) -> Figure:
     count = signals.num_states
     columns = min(_COLUMNS, count)
     rows = -(-count // columns)
-    width = 1.1 + 0.55 * len(datasets)
+    titles = [
+        plain(f"{name} [{unit}]" if unit else name)
+        for name, unit in zip(signals.state_names, signals.state_units, strict=True)
+    ]
+    width = max(1.1 + 0.55 * len(datasets), 0.4 + 0.085 * max(map(len, titles)))
     figure = Figure(figsize=(width * columns + 0.6, 2.6 * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for i, panel in enumerate(panels[:count]):
@@ -76,20 +84,21 @@ def states_figure(datasets: Mapping[str, Episodes]) -> Figure:
             _violin(panel, values, place)
             panel.text(place, 1.01, f"var {values.var():.2g}", ha="center", fontsize=6.5,
                        transform=panel.get_xaxis_transform())  # fmt: skip
-        unit = f" [{signals.state_units[i]}]" if signals.state_units[i] else ""
-        panel.set_title(f"{signals.state_names[i]}{unit}", fontsize=9, pad=14)
-        panel.set_xticks(range(len(datasets)), list(datasets), rotation=30, ha="right", fontsize=7)
+        panel.set_title(titles[i], fontsize=9, pad=14)
+        names = [plain(name) for name in datasets]
+        panel.set_xticks(range(len(datasets)), names, rotation=30, ha="right", fontsize=7)
         panel.tick_params(axis="y", labelsize=7)
+    figure.supxlabel("bar: median; var: variance", fontsize=7)
     for panel in panels[count:]:
         panel.set_axis_off()
     return figure
 
 
 def _violin(axes: Axes, values: np.ndarray, place: int) -> None:
-    """Draw one violin; values that are all the same become a line."""
+    """Draw one violin; of few values, or of one value many times, only the median."""
     colour = COLOURS[place % len(COLOURS)]
-    if np.ptp(values) == 0:
-        axes.hlines(values[0], place - 0.3, place + 0.3, color=colour, lw=2)
+    if len(values) < _FEW or np.ptp(values) == 0:
+        axes.hlines(np.median(values), place - 0.3, place + 0.3, color=colour, lw=2)
         return
     # The outline's density needs no more points than this.
     values = np.sort(values)[:: max(1, len(values) // 20_000)]

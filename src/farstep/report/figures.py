@@ -13,16 +13,28 @@ COLOURS = (
 """Okabe and Ito's, told apart by colour-blind readers too."""
 
 
+def check_figure(stem: Path, force: bool = False) -> None:
+    """Fail now, before any drawing, if `save` would."""
+    for path in _paths(stem):
+        check_output(path, force)
+
+
 def save(figure: Figure, stem: Path, force: bool = False) -> list[Path]:
     """Write a figure as `stem.png` and `stem.pdf`; return their paths."""
-    figure.align_labels()
-    paths = [stem.parent / f"{stem.name}.{kind}" for kind in ("png", "pdf")]
-    for path in paths:
-        check_output(path, force)
-    for path in paths:
+    check_figure(stem, force)
+    for path in _paths(stem):
         buffer = io.BytesIO()
         # Without a date the same figure is the same file.
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
         figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=metadata)
         publish(path, {"": buffer.getvalue()}, force)
-    return paths
+    return _paths(stem)
+
+
+def plain(text: str) -> str:
+    """Return text that Matplotlib does not read as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _paths(stem: Path) -> list[Path]:
+    return [stem.parent / f"{stem.name}.{kind}" for kind in ("png", "pdf")]

@@ -1,5 +1,9 @@
 """Cartpole swing-up of the DeepMind Control Suite, clean and with sensor noise."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +17,7 @@ from farstep.systems.system import Action, State, System
 from farstep.systems.tolerance import gaussian_tolerance, quadratic_tolerance
 
 _START_SPREAD = 0.01
+_SENSORS = ("noise", "ranges")
 
 
 def reward(state: State, action: Action, next_state: State) -> Float[Array, ""]:
@@ -33,11 +38,20 @@ def reset(key: PRNGKeyArray) -> State:
     return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), velocity, angular_velocity])
 
 
-def noisy_reset(key: PRNGKeyArray) -> State:
+def noisy_reset(
+    key: PRNGKeyArray,
+    noise: float = NOISE_LEVEL,
+    ranges: Sequence[float] = CARTPOLE_RANGES,
+) -> State:
     """Give the first state as the noisy sensors see it."""
     start, sensors = jax.random.split(key)
-    noise = NOISE_LEVEL * jnp.array(CARTPOLE_RANGES) * jax.random.normal(sensors, (5,))
-    return reset(start) + noise
+    return reset(start) + noise * jnp.array(ranges) * jax.random.normal(sensors, (5,))
+
+
+def with_noise(system: System) -> System:
+    """Return the system with a reset as noisy as its environment's options say."""
+    sensors = {name: system.env_options[name] for name in _SENSORS if name in system.env_options}
+    return replace(system, reset=partial(noisy_reset, **sensors)) if sensors else system
 
 
 def make_oracle() -> MujocoOracle:
@@ -75,6 +89,7 @@ swingup = System(
     reset=reset,
     angles=((1, 2),),
     oracle=make_oracle,
+    adapt=with_noise,
 )
 
 swingup_noisy = System(
@@ -86,4 +101,5 @@ swingup_noisy = System(
     reset=noisy_reset,
     angles=((1, 2),),
     oracle=make_oracle,
+    adapt=with_noise,
 )

@@ -2,16 +2,20 @@
 
 import multiprocessing
 import pickle
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
+import gymnasium
 import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.progress import track
 from farstep.systems.policies import Policy, policy_named
+from farstep.systems.registry import import_attribute
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
 
@@ -40,16 +44,20 @@ def collect(
     ):
         if value < least:
             raise FarstepError(f"{name} must be at least {least}, not {value}.")
-    system_name = system if isinstance(system, str) else system.name
     system = system_named(system) if isinstance(system, str) else system
     policy_name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
     acting = policy_named(policy, system.signals) if isinstance(policy, str) else policy
+    system.make().close()  # so that what is wrong with it is said before any work
     runner = _Runner(system, acting, seed)
     recorded = list(track(_run(runner, episodes, workers), episodes, system.name, "episodes"))
-    recipe = {"policy": policy_name, "episodes": episodes, "seed": seed}
-    if system.env_options:
-        recipe["env_options"] = dict(system.env_options)
-    return Episodes.from_list(recorded, system.signals, system_name, {"collected": recipe})
+    recipe = {
+        "env_id": system.env_id,
+        "env_options": dict(system.env_options),
+        "policy": policy_name,
+        "episodes": episodes,
+        "seed": seed,
+    }
+    return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
 
 
 @dataclass(frozen=True)
@@ -61,26 +69,49 @@ class _Runner:
     seed: int
 
     def __call__(self, number: int) -> Episode:
+        if ":" in self.system.name:
+            # In a new process: the module may register the environment.
+            import_attribute(self.system.name, from_here=True)
         env_seed, policy_seed = np.random.SeedSequence([self.seed, number]).spawn(2)
         rng = np.random.default_rng(policy_seed)
         # A new environment each time: nothing can leak from one episode into the next.
         env = self.system.make()
         try:
             return record_episode(env, self.policy, int(env_seed.generate_state(1)[0]), rng)
+        except _BadAction as error:
+            raise FarstepError(f"in episode {number}, {error}") from error
         finally:
             env.close()
 
 
-def record_episode(env, policy: Policy, seed: int, rng: np.random.Generator) -> Episode:
+class _BadAction(Exception):
+    """A policy returned what the system cannot take."""
+
+
+def record_episode(
+    env: "gymnasium.Env[np.ndarray, np.ndarray]",
+    policy: Policy,
+    seed: int,
+    rng: np.random.Generator,
+) -> Episode:
     """Run one episode to its end and return it."""
+    space = env.action_space
+    assert isinstance(space, gymnasium.spaces.Box)
     state, info = env.reset(seed=seed)
-    states, clean, actions, rewards = [state], [info.get("clean_state")], [], []
+    states, actions, rewards = [state], [], []
+    clean = [info["clean_state"]] if "clean_state" in info else []
     terminated = truncated = False
     while not (terminated or truncated):
-        action = np.asarray(policy(state, rng), env.action_space.dtype)
+        action = np.asarray(policy(state, rng), space.dtype)
+        if not space.contains(action):
+            raise _BadAction(
+                f"step {len(actions)} the policy returned {action}; actions must have shape "
+                f"{space.shape} and lie between {space.low} and {space.high}."
+            )
         state, reward, terminated, truncated, info = env.step(action)
         states.append(state)
-        clean.append(info.get("clean_state"))
+        if clean:
+            clean.append(info["clean_state"])
         actions.append(action)
         rewards.append(reward)
     return Episode(
@@ -89,7 +120,7 @@ def record_episode(env, policy: Policy, seed: int, rng: np.random.Generator) -> 
         rewards=np.asarray(rewards, np.float64),
         terminated=bool(terminated),
         truncated=bool(truncated),
-        clean_states=None if clean[0] is None else np.stack(clean),
+        clean_states=np.stack(clean) if clean else None,
     )
 
 
@@ -106,9 +137,21 @@ def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:
         ) from error
     # Processes are spawned: forking a process that runs JAX's threads can deadlock.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, episodes), mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        min(workers, episodes), mp_context=context, initializer=_leave_interrupts_to_the_parent
+    ) as pool:
         try:
             yield from pool.map(runner, range(episodes))
+        except BrokenProcessPool as error:
+            raise FarstepError(
+                "a worker process died. A script that collects with several workers needs "
+                "`if __name__ == '__main__':` around its code; otherwise it may have run out of "
+                "memory: try fewer workers."
+            ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

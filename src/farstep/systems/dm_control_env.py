@@ -1,6 +1,7 @@
 """Tasks of the DeepMind Control Suite as Gymnasium environments, with optional sensor noise."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -36,7 +37,7 @@ class DmControlEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         domain: str,
         task: str,
         noise: float = 0.0,
-        ranges: tuple[float, ...] = (),
+        ranges: Sequence[float] = (),
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:

@@ -37,7 +37,10 @@ def policy_named(name: str, signals: Signals) -> Policy:
             raise FarstepError("random actions need bounds on every action; the system has none.")
         return UniformRandom(signals.action_low, signals.action_high)
     if ":" in name:
-        return import_attribute(name)
+        found: Policy = import_attribute(name, from_here=True)
+        if not callable(found):
+            raise FarstepError(f"policy '{name}' is a {type(found).__name__}, not a function.")
+        return found
     raise FarstepError(
         f"there is no policy '{name}'. {did_you_mean(name, ['random'])} "
         "module:attribute names a function (state, rng) → action of your own."

@@ -2,12 +2,13 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError, did_you_mean, one_line
 from farstep.signals import Signals
 from farstep.systems.system import System
 
@@ -26,7 +27,8 @@ def system(name: str) -> System:
 
     Args:
         name: A name in `SYSTEMS`; a Gymnasium id such as `HalfCheetah-v5`; or `module:attribute`
-            for a `System` of your own, looked up from the current directory too.
+            for a `System` of your own, looked up from the current directory too. That is then
+            its name, so that a dataset says where its system is found.
     """
     if name in SYSTEMS:
         return import_attribute(SYSTEMS[name])
@@ -36,58 +38,60 @@ def system(name: str) -> System:
     if name in gymnasium.registry:
         return _without_known_parts(name)
     if ":" in name:
-        found = import_attribute(name)
+        found = import_attribute(name, from_here=True)
         if not isinstance(found, System):
             raise FarstepError(f"'{name}' is a {type(found).__name__}, not a farstep.System.")
-        return found
+        return replace(found, name=name)
     raise FarstepError(
         f"there is no system '{name}'. {did_you_mean(name, SYSTEMS)} "
         "A Gymnasium id or module:attribute works too."
     )
 
 
-def import_attribute(reference: str) -> Any:
-    """Import `module:attribute`, with the current directory on the path."""
+def import_attribute(reference: str, from_here: bool = False) -> Any:
+    """Import `module:attribute`; `from_here`, also from the current directory."""
     module_name, _, attribute = reference.partition(":")
     here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    if from_here and here not in sys.path:
+        sys.path.append(here)
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        module = importlib.import_module(module_name)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:
+        missing = getattr(error, "name", None)
+        if missing is not None and not module_name.startswith(missing):
             raise
         raise FarstepError(
             f"'{reference}': there is no module '{module_name}' here or on the Python path."
         ) from error
-    except AttributeError as error:
-        module = sys.modules.get(module_name)
-        names = [name for name in vars(module) if not name.startswith("_")] if module else []
+    if not hasattr(module, attribute):
+        names = [name for name in vars(module) if not name.startswith("_")]
         raise FarstepError(
             f"'{reference}': module '{module_name}' has no '{attribute}'. "
             f"{did_you_mean(attribute, names)}"
-        ) from error
+        )
+    return getattr(module, attribute)
 
 
 def _without_known_parts(env_id: str) -> System:
-    """Return any other Gymnasium environment as a system with no known reward or reset."""
-    env = gymnasium.make(env_id)
+    """Return any other Gymnasium environment as a system with no known reward, end or reset."""
+    try:
+        env = gymnasium.make(env_id)
+    except Exception as error:  # such as a library that it needs
+        raise FarstepError(f"'{env_id}' cannot be made: {one_line(error)}") from error
     states, actions = env.observation_space, env.action_space
     box = gymnasium.spaces.Box
     if not (isinstance(states, box) and isinstance(actions, box)) or (
         len(states.shape) != 1 or len(actions.shape) != 1
     ):
+        kinds = f"{type(states).__name__}{states.shape} and {type(actions).__name__}{actions.shape}"
         raise FarstepError(
-            f"'{env_id}' has observations {states} and actions {actions}; Farstep needs a flat "
-            "Box for both. Wrap the environment and register it under an id of its own."
+            f"the observations and actions of '{env_id}' are {kinds}; Farstep needs a flat Box for "
+            "both. Wrap the environment and register it under an id of its own."
         )
     plain = Signals.unnamed(states.shape[0], actions.shape[0])
-    signals = Signals(
-        plain.state_names,
-        plain.action_names,
-        action_low=tuple(actions.low.tolist()),
-        action_high=tuple(actions.high.tolist()),
+    signals = replace(
+        plain, action_low=tuple(actions.low.tolist()), action_high=tuple(actions.high.tolist())
     )
     steps = env.spec.max_episode_steps if env.spec else None
     env.close()
-    return System(env_id, env_id, signals, episode_steps=steps or 1000)
+    return System(env_id, env_id, signals, episode_steps=steps or 1000, terminated=None)

@@ -1,7 +1,7 @@
 """System: a real environment joined with what imagining it needs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, one_line
 from farstep.signals import Signals
 from farstep.systems.mujoco_log import log_mujoco_warnings
 
@@ -49,7 +49,8 @@ class System:
     """Steps after which an episode is cut off."""
     reward: Reward | None = None
     """None if it is not known as a function of state and action."""
-    terminated: Terminated = never
+    terminated: Terminated | None = never
+    """None if it is not known which states end the task."""
     reset: Reset | None = None
     """None if first states come from data only."""
     angles: tuple[tuple[int, int], ...] = ()
@@ -57,14 +58,26 @@ class System:
     oracle: Callable[[], Oracle] | None = None
     """Makes an oracle, where the simulator can be set to an observed state."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments for the environment."""
+    """Keyword arguments for the environment; change them with `with_options`."""
+    adapt: Callable[["System"], "System"] | None = None
+    """Makes the known parts agree with changed options, where they depend on them."""
 
     def make(self) -> "gymnasium.Env[np.ndarray, np.ndarray]":
         """Make the environment, cut off after `episode_steps`."""
         import gymnasium
 
         log_mujoco_warnings()
-        env = gymnasium.make(self.env_id, max_episode_steps=self.episode_steps, **self.env_options)
+        try:
+            env = gymnasium.make(
+                self.env_id, max_episode_steps=self.episode_steps, **self.env_options
+            )
+        except FarstepError:
+            raise
+        except Exception as error:  # whatever the environment's own code raises
+            raise FarstepError(
+                f"the environment '{self.env_id}' cannot be made with options "
+                f"{dict(self.env_options)}: {one_line(error)}"
+            ) from error
         for kind in ("observation", "action"):
             space = getattr(env, f"{kind}_space")
             count = self.signals.num_states if kind == "observation" else self.signals.num_actions
@@ -75,13 +88,16 @@ class System:
                 )
         return env
 
+    def with_options(self, **options: Any) -> "System":
+        """Return the system with other options for its environment."""
+        changed = replace(self, env_options={**self.env_options, **options})
+        return self.adapt(changed) if self.adapt else changed
+
     def rewards_of(self, episodes: Episodes) -> Float[np.ndarray, " steps"]:
         """Return the known reward along recorded episodes, one for each step."""
         if self.reward is None:
             raise FarstepError(f"the reward of system '{self.name}' is not known.")
+        before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
+        after = np.delete(episodes.states, episodes.row_offsets[:-1], axis=0)
         along = jax.jit(jax.vmap(self.reward))
-        parts = [
-            along(*map(jnp.asarray, (episode.states[:-1], episode.actions, episode.states[1:])))
-            for episode in episodes
-        ]
-        return np.concatenate([np.asarray(part) for part in parts])
+        return np.asarray(along(*map(jnp.asarray, (before, episodes.actions, after))))
