@@ -185,8 +185,9 @@ def _in_order_of(header: dict[str, Any], columns: Columns) -> Columns:
 def _unused_steps(table: pa.Table, columns: Columns, last: np.ndarray) -> np.ndarray:
     """Return for each episode whether its last row holds a step whose next state is not logged."""
     unused = np.ones(len(last), bool)
-    for name in columns.actions:
-        unused &= table.column(name).take(pa.array(last)).is_valid().to_numpy()
+    for column in map(table.column, columns.actions):
+        if column.null_count:
+            unused &= column.is_valid().to_numpy()[last]
     if unused.any():
         warnings.warn(
             f"the last row of {int(unused.sum())} episode(s) has an action but no next row: that "
