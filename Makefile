@@ -24,7 +24,7 @@ format: .venv/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/installed-dev
+bench: .venv/installed-bench
 	$(BIN)/python -m benchmarks
 
 docs: .venv/installed-dev
@@ -40,6 +40,10 @@ docs: .venv/installed-dev
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev]'
 	touch .venv/installed $@
+
+.venv/installed-bench: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev,sb3]'
+	touch .venv/installed .venv/installed-dev $@
 
 # Pins everything, with all extras, at what pip picks today.
 constraints:

@@ -13,6 +13,11 @@ from .episodes import Episodes as Episodes
 # What is said when something is wrong
 from .errors import DataWarning as DataWarning
 from .errors import FarstepError as FarstepError
+
+# Models
+from .fitting.fit import fit as fit
+from .model import Model as Model
+from .model import load_model as load_model
 from .report.datasets import plot_datasets as plot_datasets
 from .signals import Signals as Signals
 
@@ -20,6 +25,11 @@ from .signals import Signals as Signals
 from .systems.collect import collect as collect
 from .systems.registry import system as system
 from .systems.system import System as System
+from .weights import decay as decay
+from .weights import explicit as explicit
+from .weights import learned as learned
+from .weights import proportional as proportional
+from .weights import uniform as uniform
 from .windows import Windows as Windows
 
 __all__: list[str]

@@ -1,6 +1,7 @@
 """A progress bar with rate and time left; nothing at all when the output is not a terminal."""
 
 from collections.abc import Iterable, Iterator
+from types import TracebackType
 from typing import TypeVar
 
 from rich import progress
@@ -15,21 +16,44 @@ class _Rate(progress.ProgressColumn):
         return Text(f"{task.speed:.3g}/s" if task.speed else "", style="progress.data.speed")
 
 
+class Bar:
+    """A bar on standard error that counts to `total` in `unit`, with a status beside it."""
+
+    def __init__(self, what: str, total: int, unit: str, done: int = 0) -> None:
+        console = Console(stderr=True)
+        self._bar = progress.Progress(
+            progress.TextColumn(what),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn(unit),
+            _Rate(),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[status]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(what, total=total, completed=done, status="")
+
+    def __enter__(self) -> "Bar":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, status: str = "") -> None:
+        """Count one more."""
+        self._bar.update(self._task, advance=1, status=status)
+
+
 def track(items: Iterable[T], total: int, what: str, unit: str) -> Iterator[T]:
-    """Yield `items` while a bar on standard error counts them in `unit`."""
-    console = Console(stderr=True)
-    bar = progress.Progress(
-        progress.TextColumn(what),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn(unit),
-        _Rate(),
-        progress.TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(what, total=total)
+    """Yield `items` while a bar counts them."""
+    with Bar(what, total, unit) as bar:
         for item in items:
             yield item
-            bar.advance(task)
+            bar.advance()

@@ -8,12 +8,14 @@ import tyro
 
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
+from farstep.cli.fit import Fit
 from farstep.cli.systems import Systems
 from farstep.errors import DataWarning, FarstepError
 
 Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Systems, tyro.conf.subcommand("systems")]
 )
 

@@ -1,0 +1,73 @@
+"""Updates per second against mbrl-lib's one-step trainer, each pinned to one core.
+
+mbrl-lib needs older libraries than Farstep; it gets a virtual environment of its own, `.venv-mbrl`.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.fit_speed import BATCH, CORE, ONE_THREAD, WIDTH
+from benchmarks.harness import Result
+
+ROOT = Path(__file__).parents[1]
+PEER = ROOT / ".venv-mbrl" / "bin" / "python"
+NEEDS = ("numpy<2", "hydra-core>=1.3", "omegaconf>=2.3", "torch==2.13.0", "gymnasium", "tqdm")
+REPEATS = 3
+
+
+def run() -> Result:
+    _install()
+    ours, theirs = [], []
+    for _ in range(REPEATS):
+        code = "from benchmarks.fit_mbrl import farstep; print(farstep())"
+        ours.append(_child([sys.executable, "-c", code]))
+        theirs.append(_child([str(PEER), "benchmarks/peers/mbrl_trainer.py"]))
+    ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+    return Result(
+        how=f"One step ahead, one member, 2×{WIDTH} Tanh without normalisation or dropout, batch "
+        f"{BATCH}, Gaussian likelihood, differences as targets; medians of {REPEATS} runs in turn. "
+        "mbrl 0.2.0 with its evaluation after each epoch off.",
+        columns=("Farstep, updates/s", "mbrl-lib, updates/s", "ratio"),
+        rows=[
+            (
+                f"{statistics.median(ours):.0f}",
+                f"{statistics.median(theirs):.0f}",
+                f"{ratio:.1f}×",
+            )
+        ],
+    )
+
+
+def farstep() -> float:
+    """Return Farstep's rate on the same sizes."""
+    from benchmarks.fit_speed import epochs_per_second
+
+    return epochs_per_second(
+        horizon=1, dropout=0.0, loss="nll", target="delta", normalisation="none"
+    )
+
+
+def _install() -> None:
+    if not PEER.exists():
+        folder = str(PEER.parents[1])
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        pip = [str(PEER), "-m", "pip", "install", "--quiet"]
+        # mbrl pins a hydra that no longer installs; its own dependencies are named here instead.
+        subprocess.run([*pip, "--no-deps", "mbrl==0.2.0"], check=True)
+        subprocess.run([*pip, *NEEDS], check=True)
+
+
+def _child(command: list[str]) -> float:
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **ONE_THREAD},
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
+    )
+    return float(done.stdout.strip().splitlines()[-1])

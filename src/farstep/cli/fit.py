@@ -1,0 +1,52 @@
+"""`farstep fit`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from farstep.fitting.config import FitConfig
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fit a model on the training part of a dataset.
+
+    The dataset is split by whole episodes, 72 / 8 / 20 %, into training, validation and test; the
+    test part is not touched. A fit that was killed continues when it is started again.
+
+    Example: farstep fit cartpole-swingup/random --horizon 4 --weights decay:0.75 --out models/h4
+    """
+
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATASET")]
+    """A file, a Minari directory, or the name of a shipped set."""
+    out: Path
+    """Directory for the model, its training curve (TensorBoard, PNG) and checkpoints."""
+    config: FitConfig = field(default_factory=FitConfig)
+    """Settings; the defaults are the paper's."""
+    split_seed: int = 0
+    """Of the split into training, validation and test."""
+    force: bool = False
+    """Start over, replacing the model at --out."""
+
+    def run(self) -> None:
+        """Fit, store, and say where."""
+        from farstep.datasets.reading import read
+        from farstep.fitting.fit import fit
+        from farstep.model import MODEL_FILE
+        from farstep.report.training import plot_training
+
+        train, validation, _ = read(self.data).split(self.split_seed)
+        model = fit(train, validation, self.config, out=self.out, force=self.force)
+        for number, curve in enumerate(model.record.get("curves", [])):
+            best, seconds = curve["best_epoch"], sum(curve["seconds"])
+            first, last = curve["validation"][best][0], curve["validation"][best][-1]
+            print(
+                f"member {number}: {len(curve['score'])} epochs in {seconds:.1f} s, best epoch "
+                f"{best + 1}: validation loss {first:.4g} one step ahead, {last:.4g} at the horizon"
+            )
+        print(f"wrote {self.out / MODEL_FILE}")
+        if "curves" in model.record:
+            for path in plot_training(model, self.out / "training", force=True):
+                print(f"wrote {path}")

@@ -1,0 +1,1 @@
+"""Models of dynamics: the contract, and what is written against it."""

@@ -1,0 +1,76 @@
+"""What a model is, apart from its numbers, as JSON; and an empty model of that description."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from farstep.dynamics.contract import Dynamics
+from farstep.dynamics.ensemble import Ensemble
+from farstep.dynamics.linear import LinearDynamics
+from farstep.dynamics.network import NetworkShape
+from farstep.dynamics.network_dynamics import Form, NetworkDynamics
+from farstep.dynamics.scaling import Scaling
+from farstep.errors import FarstepError
+
+
+def describe_dynamics(dynamics: Dynamics) -> dict[str, Any]:
+    """Return what `empty_dynamics` needs."""
+    match dynamics:
+        case NetworkDynamics():
+            return {
+                "kind": "network",
+                "form": asdict(dynamics.form),
+                "stride": dynamics.stride,
+                "states": dynamics.scaling.state_mean.shape[-1],
+                "actions": dynamics.scaling.action_mean.shape[-1],
+            }
+        case LinearDynamics():
+            d, k = dynamics.action_matrix.shape[-2:]
+            return {"kind": "linear", "states": d, "actions": k}
+        case Ensemble():
+            inner = describe_dynamics(dynamics.members)
+            return {
+                "kind": "ensemble",
+                "choice": dynamics.choice,
+                "size": dynamics.size,
+                "members": inner,
+            }
+    raise FarstepError(f"a {type(dynamics).__name__} cannot be stored; Farstep's own models can.")
+
+
+def empty_dynamics(description: Mapping[str, Any]) -> Dynamics:
+    """Return a model of this description with shapes in place of numbers."""
+    try:
+        return _empty(description)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FarstepError(f"the model's description is damaged ({error!r}).") from error
+
+
+def _empty(description: Mapping[str, Any]) -> Dynamics:
+    if description["kind"] == "ensemble":
+        member, size = _empty(description["members"]), int(description["size"])
+        stacked = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape), leaf.dtype), member
+        )
+        choice, stride = description["choice"], member.stride
+        return Ensemble(members=stacked, choice=choice, stride=stride)  # pyright: ignore[reportArgumentType]
+    d, k = int(description["states"]), int(description["actions"])
+    if description["kind"] == "linear":
+        return eqx.filter_eval_shape(LinearDynamics.zeros, d, k)
+    form = dict(description["form"])
+    form["network"] = NetworkShape(**form["network"])
+    form["angles"] = tuple((int(cos), int(sin)) for cos, sin in form["angles"])
+    create = partial(
+        NetworkDynamics.create, form=Form(**form), stride=int(description["stride"]), fixed_std=1.0
+    )
+
+    def example() -> NetworkDynamics:
+        sizes = (d, d, k, k, d, d, d, d)
+        return create(jax.random.key(0), Scaling(*(jnp.zeros(size) for size in sizes)))
+
+    return eqx.filter_eval_shape(example)

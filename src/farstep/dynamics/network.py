@@ -1,0 +1,150 @@
+"""The paper's network: hidden layers with normalisation and dropout, one linear output."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from farstep.dynamics.dropout import keep_mask
+
+ACTIVATIONS = {
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "gelu": jax.nn.gelu,
+}
+Activation = Literal["tanh", "relu", "silu", "gelu"]
+Normalisation = Literal["batch", "layer", "none"]
+_EPSILON = 1e-5
+_MOMENTUM = 0.1
+"""How much of a batch's statistics goes into the running ones, as in PyTorch."""
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """Everything about the network but its numbers."""
+
+    width: int = 256
+    depth: int = 2
+    activation: Activation = "tanh"
+    normalisation: Normalisation = "batch"
+    dropout: float = 0.1
+
+
+class Layer(NamedTuple):
+    """One hidden layer's numbers; `scale` and `shift` are of the normalisation."""
+
+    weight: Float[Array, "n m"]
+    bias: Float[Array, " m"]
+    scale: Float[Array, " m"]
+    shift: Float[Array, " m"]
+
+
+class Network(eqx.Module):
+    """The trained numbers."""
+
+    layers: tuple[Layer, ...]
+    head_weight: Float[Array, "o m"]
+    """Transposed: the product that gives its gradient is then four times as fast."""
+    head_bias: Float[Array, " o"]
+
+
+class Statistics(NamedTuple):
+    """Running mean and variance of one batch-normalised layer; used outside training."""
+
+    mean: Float[Array, " m"]
+    variance: Float[Array, " m"]
+
+
+def create_network(
+    key: PRNGKeyArray, inputs: int, outputs: int, shape: NetworkShape
+) -> tuple[Network, tuple[Statistics, ...]]:
+    """Draw a new network, with weights uniform within ±1/√inputs as in PyTorch."""
+    sizes = [inputs, *[shape.width] * shape.depth]
+    keys = jax.random.split(key, shape.depth + 1)
+    layers = tuple(
+        Layer(*_linear(k, n, m), scale=jnp.ones(m), shift=jnp.zeros(m))
+        for k, n, m in zip(keys[:-1], sizes[:-1], sizes[1:], strict=True)
+    )
+    statistics = tuple(Statistics(jnp.zeros(m), jnp.ones(m)) for m in sizes[1:])
+    weight, bias = _linear(keys[-1], sizes[-1], outputs)
+    return Network(layers, weight.T, bias), statistics
+
+
+def evaluate(
+    network: Network,
+    statistics: tuple[Statistics, ...],
+    x: Float[Array, "*batch n"],
+    shape: NetworkShape,
+) -> Float[Array, "*batch o"]:
+    """Return the output with running statistics and without dropout."""
+    for layer, running in zip(network.layers, statistics, strict=True):
+        x = _activate(_normalise(_affine(x, layer, shape), layer, running, shape), shape)
+    return x @ network.head_weight.T + network.head_bias
+
+
+def train(
+    network: Network,
+    statistics: tuple[Statistics, ...],
+    x: Float[Array, "batch n"],
+    shape: NetworkShape,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, "batch o"], tuple[Statistics, ...]]:
+    """Return the output with this batch's statistics and dropout, and the new running ones."""
+    updated = []
+    for number, (layer, running) in enumerate(zip(network.layers, statistics, strict=True)):
+        x = _affine(x, layer, shape)
+        batch = _batch_statistics(x) if shape.normalisation == "batch" else running
+        x = _activate(_normalise(x, layer, batch, shape), shape)
+        if shape.dropout:
+            keep = keep_mask(key, number, x.shape, shape.dropout)
+            x = jnp.where(keep, x / (1 - shape.dropout), 0.0)
+        updated.append(_running(running, batch, len(x)))
+    return x @ network.head_weight.T + network.head_bias, tuple(updated)
+
+
+def _linear(key: PRNGKeyArray, n: int, m: int) -> tuple[Array, Array]:
+    limit = n**-0.5
+    weight_key, bias_key = jax.random.split(key)
+    weight = jax.random.uniform(weight_key, (n, m), minval=-limit, maxval=limit)
+    return weight, jax.random.uniform(bias_key, (m,), minval=-limit, maxval=limit)
+
+
+def _affine(x: Array, layer: Layer, shape: NetworkShape) -> Array:
+    """Return the product; batch normalisation would take a bias away again, so it gets none."""
+    x = x @ layer.weight
+    return x if shape.normalisation == "batch" else x + layer.bias
+
+
+def _activate(x: Array, shape: NetworkShape) -> Array:
+    return ACTIVATIONS[shape.activation](x)
+
+
+def _normalise(x: Array, layer: Layer, statistics: Statistics, shape: NetworkShape) -> Array:
+    if shape.normalisation == "none":
+        return x
+    mean, variance = statistics
+    if shape.normalisation == "layer":
+        mean = x.mean(axis=-1, keepdims=True)
+        variance = jnp.square(x - mean).mean(axis=-1, keepdims=True)
+    scale = jax.lax.rsqrt(variance + _EPSILON) * layer.scale
+    return x * scale + (layer.shift - mean * scale)
+
+
+def _batch_statistics(x: Float[Array, "batch m"]) -> Statistics:
+    mean = x.mean(axis=0)
+    # One pass over the batch: E[x²] − E[x]² costs a third less than the variance about the mean.
+    return Statistics(mean, jnp.maximum(jnp.square(x).mean(axis=0) - jnp.square(mean), 0.0))
+
+
+def _running(running: Statistics, batch: Statistics, size: int) -> Statistics:
+    """Move the running statistics towards a batch's, whose variance is made unbiased."""
+    mean, variance = jax.lax.stop_gradient(batch)
+    variance = variance * (size / max(size - 1, 1))
+    return Statistics(
+        (1 - _MOMENTUM) * running.mean + _MOMENTUM * mean,
+        (1 - _MOMENTUM) * running.variance + _MOMENTUM * variance,
+    )

@@ -1,0 +1,1 @@
+"""Fitting models: settings, the compiled epoch, stopping, resuming."""

@@ -1,0 +1,81 @@
+"""What a fit keeps on disk while it runs, so that it can be killed at any moment."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from farstep import tensors
+from farstep.errors import FarstepError
+from farstep.files import publish
+from farstep.fitting.curve import Curve
+from farstep.fitting.training import TrainingState
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where one member's training stands after an epoch."""
+
+    state: TrainingState
+    best: TrainingState
+    curve: Curve
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The files of one fit; without a folder nothing is kept."""
+
+    folder: Path | None
+    identity: str
+    """Of settings and data: a checkpoint of another fit is refused."""
+
+    def write(self, member: int, checkpoint: Checkpoint) -> None:
+        """Replace a member's checkpoint, atomically."""
+        if self.folder is None:
+            return
+        arrays = {
+            **tensors.to_arrays(checkpoint.state, "state"),
+            **tensors.to_arrays(checkpoint.best, "best"),
+        }
+        header = {
+            "identity": self.identity,
+            "curve": checkpoint.curve.to_json(),
+            "finished": checkpoint.finished,
+        }
+        publish(self._path(member), {"": tensors.encode(arrays, header)}, force=True)
+
+    def read(self, member: int, like: TrainingState) -> Checkpoint | None:
+        """Return a member's checkpoint, None if there is none yet."""
+        if self.folder is None or not self._path(member).exists():
+            return None
+        path = self._path(member)
+        arrays, header = tensors.decode(path, "checkpoint")
+        if header.get("identity") != self.identity:
+            raise FarstepError(
+                f"{self.folder} holds an unfinished fit with other settings or data; continue "
+                "that one, choose another place, or pass --force (force=True) to start over."
+            )
+        return Checkpoint(
+            state=tensors.from_arrays(like, arrays, "state"),
+            best=tensors.from_arrays(like, arrays, "best"),
+            curve=Curve.from_json(header["curve"]),
+            finished=header["finished"],
+        )
+
+    def remove(self) -> None:
+        """Delete all of them."""
+        if self.folder is not None:
+            for path in self.folder.glob("checkpoint-*.safetensors"):
+                path.unlink()
+
+    def _path(self, member: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"checkpoint-{member}.safetensors"
+
+
+def identity_of(**parts: Any) -> str:
+    """Return a text that is the same for the same settings and data."""
+    import hashlib
+    import json
+
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

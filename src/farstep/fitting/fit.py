@@ -1,0 +1,295 @@
+"""fit: episodes in, model out."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from farstep.checks import check_horizon
+from farstep.dynamics.contract import Dynamics
+from farstep.dynamics.ensemble import Ensemble
+from farstep.dynamics.linear import fit_linear
+from farstep.dynamics.network import NetworkShape
+from farstep.dynamics.network_dynamics import Form, NetworkDynamics
+from farstep.dynamics.scaling import Scaling
+from farstep.episodes import Episode, Episodes
+from farstep.errors import FarstepError, did_you_mean
+from farstep.files import check_output
+from farstep.fitting.checkpoint import Checkpoint, Checkpoints, identity_of
+from farstep.fitting.config import FitConfig
+from farstep.fitting.curve import Curve, TensorBoard
+from farstep.fitting.training import (
+    Recipe,
+    TrainingState,
+    batch_sizes,
+    initial_state,
+    train_epoch,
+    with_state,
+)
+from farstep.fitting.validation import residual_std, validate
+from farstep.model import MODEL_FILE, Model
+from farstep.objective import Objective, truncation
+from farstep.progress import Bar
+from farstep.systems.registry import import_attribute
+from farstep.weights import Losses, Profile, profile
+from farstep.windows import Windows
+
+compiled_epoch = jax.jit(train_epoch, static_argnames="recipe", donate_argnames="state")
+VERSIONS = ("farstep", "jax", "equinox", "optax", "numpy")
+
+
+def fit(
+    train: Episodes,
+    validation: Episodes | None = None,
+    config: FitConfig | None = None,
+    *,
+    weights: str | Profile | Callable[[Losses], Losses] | Sequence[float | int] | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Model:
+    """Fit a model that is accurate many steps ahead.
+
+    Args:
+        train: What it learns from.
+        validation: What decides when to stop; without it a tenth of `train` is held out.
+        config: The settings; those given by name replace its fields.
+        weights: Of the horizons: a profile such as `decay(0.75)`, its text, a list of numbers, or
+            a function of the running losses.
+        out: A directory for the model, the training curve for TensorBoard, and checkpoints: a
+            fit that was killed continues from there, to the same result.
+        force: Start over where `out` holds another model or an unfinished fit.
+        **settings: Fields of `FitConfig`, such as `horizon=4`.
+    """
+    config, chosen = _settings(config or FitConfig(), weights, settings)
+    if validation is None:
+        train, validation = hold_out(train, config.seed)
+    _check_alike(train, validation)
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_output(folder / MODEL_FILE, force)
+    record = {
+        "train": train.fingerprint,
+        "validation": validation.fingerprint,
+        "versions": {package: version(package) for package in VERSIONS},
+    }
+    if config.model == "linear":
+        model = Model(
+            fit_linear(train), train.signals, train.system, dataclasses.asdict(config), record
+        )
+        return _stored(model, folder, force)
+    checkpoints = Checkpoints(folder, identity_of(config=dataclasses.asdict(config), **record))
+    if force:
+        checkpoints.remove()
+    run = FitRun(train, validation, config, chosen)
+    fitted = [run.member(number, checkpoints) for number in range(config.members)]
+    dynamics: Dynamics = fitted[0][0]
+    if config.members > 1:
+        dynamics = Ensemble.of([member for member, _ in fitted], config.choice)
+    record["curves"] = [curve.to_json() for _, curve in fitted]
+    model = _stored(
+        Model(dynamics, train.signals, train.system, dataclasses.asdict(config), record),
+        folder,
+        force,
+    )
+    checkpoints.remove()
+    return model
+
+
+def hold_out(episodes: Episodes, seed: int = 0) -> tuple[Episodes, Episodes]:
+    """Split off a tenth for validation: whole episodes, or the end of the only one."""
+    if len(episodes) > 1:
+        order = np.random.default_rng(seed).permutation(len(episodes))
+        held = max(1, round(len(episodes) / 10))
+        return episodes.take(np.sort(order[held:])), episodes.take(np.sort(order[:held]))
+    whole = episodes[0]
+    cut = len(whole.actions) - max(1, len(whole.actions) // 10)
+    if cut < 1:
+        raise FarstepError("one episode of one step is too little to fit and validate a model.")
+    first = whole._replace(
+        states=whole.states[: cut + 1],
+        actions=whole.actions[:cut],
+        rewards=None,
+        clean_states=None,
+        terminated=False,
+        truncated=True,
+    )
+    last = Episode(whole.states[cut:], whole.actions[cut:], truncated=True)
+    return tuple(  # type: ignore[return-value]
+        Episodes.from_list([part], episodes.signals, episodes.system, episodes.metadata)
+        for part in (first, last)
+    )
+
+
+@dataclasses.dataclass
+class FitRun:
+    """One fit: the data on the device, and the loop over epochs."""
+
+    train: Episodes
+    validation: Episodes
+    config: FitConfig
+    profile: Profile
+
+    def __post_init__(self) -> None:
+        config = self.config
+        steps = config.horizon * config.stride
+        check_horizon(steps, self.train.lengths)
+        check_horizon(steps, self.validation.lengths)
+        self.profile.check(config.horizon)
+        d = self.train.signals.num_states
+        if any(not 0 <= i < d for pair in config.angles for i in pair):
+            raise FarstepError(f"angles {config.angles} name dimensions beyond the {d} states.")
+        self.windows = Windows.of(self.train, steps)
+        self.validation_windows = Windows.of(self.validation, steps)
+        self.scaling = Scaling.of(self.train, config.target, config.stride)
+        self.form = Form(
+            network=NetworkShape(
+                config.width,
+                config.depth,
+                config.activation,
+                config.normalisation,
+                config.dropout,
+            ),
+            target=config.target,
+            learned_std=config.loss == "nll",
+            angles=config.angles,
+            bounds=config.bounds,
+        )
+        updates = sum(count for _, count in batch_sizes(len(self.windows), config.batch))
+        total = updates * config.epochs if config.schedule == "cosine" else None
+        self.recipe = Recipe(
+            objective=Objective(
+                config.loss,
+                config.propagation,
+                truncation(config.gradient),
+                config.rematerialise,
+            ),
+            profile=self.profile,
+            optimiser=_optimiser(config.learning_rate, total, config.clip),
+            batch=config.batch,
+        )
+
+    def member(self, number: int, checkpoints: Checkpoints) -> tuple[NetworkDynamics, Curve]:
+        """Train one member from where its checkpoint stands."""
+        key = jax.random.fold_in(jax.random.key(self.config.seed), number)
+        init_key, draw_key, epoch_key = jax.random.split(key, 3)
+        dynamics = NetworkDynamics.create(
+            init_key, self.scaling, self.form, self.config.stride, self.config.fixed_std
+        )
+        count = len(self.windows)
+        chosen = jnp.arange(count)
+        if self.config.members > 1 and self.config.bootstrap:
+            chosen = jax.random.randint(draw_key, (count,), 0, count)
+        state = initial_state(dynamics, self.config.horizon, self.recipe)
+        at = checkpoints.read(number, state) or Checkpoint(state, _copy(state), Curve(), False)
+        start = len(at.curve.score)
+        name = f"member {number + 1}/{self.config.members}" if self.config.members > 1 else "fit"
+        board = TensorBoard(checkpoints.folder, number, start)
+        with Bar(name, self.config.epochs, "epochs", start) as bar:
+            for epoch in range(start, self.config.epochs):
+                if at.finished:
+                    break
+                at = self._advance(at, dynamics, chosen, jax.random.fold_in(epoch_key, epoch))
+                board.add(at.curve)
+                checkpoints.write(number, at)
+                bar.advance(_status(at.curve))
+        board.close()
+        if at.curve.best is None:
+            raise FarstepError(
+                "no epoch gave a finite validation score: the model diverges when it is rolled "
+                "out. Try a smaller learning rate, gradient clipping (clip=1), or bounds."
+            )
+        return self._calibrated(with_state(dynamics, at.best)), at.curve
+
+    def _advance(
+        self, at: Checkpoint, dynamics: NetworkDynamics, chosen: jax.Array, key: jax.Array
+    ) -> Checkpoint:
+        """Train and validate one epoch."""
+        began = time.perf_counter()
+        state, record = compiled_epoch(
+            at.state, dynamics, self.windows, chosen, key, recipe=self.recipe
+        )
+        losses = np.asarray(record.losses)
+        if not np.isfinite(losses).all():
+            raise FarstepError(
+                f"the fit diverged in epoch {len(at.curve.score) + 1}: the loss "
+                f"{int(np.argmin(np.isfinite(losses))) + 1} step(s) ahead is not finite. Try a "
+                "smaller learning rate, gradient clipping (clip=1), or a shorter horizon."
+            )
+        validation = validate(
+            with_state(dynamics, state),
+            self.scaling.state_std,
+            np.asarray(record.weights),
+            self.validation,
+            self.validation_windows,
+            self.config,
+        )
+        curve = at.curve
+        curve.add(record, validation, time.perf_counter() - began)
+        epoch = len(curve.score) - 1
+        best = _copy(state) if curve.best == epoch else at.best
+        waited = epoch - (curve.best if curve.best is not None else -1)
+        finished = waited >= self.config.patience or epoch + 1 == self.config.epochs
+        return Checkpoint(state, best, curve, finished)
+
+    def _calibrated(self, dynamics: NetworkDynamics) -> NetworkDynamics:
+        """Set the standard deviation that is not learned to what validation shows."""
+        if self.form.learned_std:
+            return dynamics
+        measured = residual_std(dynamics, Windows.of(self.validation, self.config.stride))
+        relative = jnp.maximum(measured / self.scaling.target_std, 1e-6)
+        return dataclasses.replace(dynamics, fixed_log_std=jnp.log(relative))
+
+
+def _settings(
+    config: FitConfig, weights: Any, settings: dict[str, Any]
+) -> tuple[FitConfig, Profile]:
+    known = [field.name for field in dataclasses.fields(FitConfig)]
+    for name in settings:
+        if name not in known:
+            raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
+    given = config.weights if weights is None else weights
+    chosen = profile(given, lambda reference: import_attribute(reference, from_here=True))
+    return dataclasses.replace(config, **{**settings, "weights": chosen.text}), chosen
+
+
+def _check_alike(train: Episodes, validation: Episodes) -> None:
+    if train.signals.state_names != validation.signals.state_names or (
+        train.signals.action_names != validation.signals.action_names
+    ):
+        raise FarstepError("training and validation data have different states or actions.")
+
+
+@lru_cache
+def _optimiser(
+    learning_rate: float, total: int | None, clip: float | None
+) -> optax.GradientTransformation:
+    """Return Adam; the same object for the same settings, so that nothing is compiled again."""
+    rate = optax.cosine_decay_schedule(learning_rate, total) if total else learning_rate
+    adam = optax.adam(rate)
+    return optax.chain(optax.clip_by_global_norm(clip), adam) if clip else adam
+
+
+def _stored(model: Model, folder: Path | None, force: bool) -> Model:
+    if folder is not None:
+        model.save(folder / MODEL_FILE, force)
+    return model
+
+
+def _copy(state: TrainingState) -> TrainingState:
+    """Copy a state whose buffers the next epoch will reuse."""
+    return jax.tree.map(jnp.copy, state)
+
+
+def _status(curve: Curve) -> str:
+    losses, score = curve.train[-1], curve.score[-1]
+    shown = [f"{value:.3g}" for value in (losses[0], losses[-1]) if value is not None]
+    return f"loss {' … '.join(dict.fromkeys(shown))}  score {score:.4g}" if score else ""

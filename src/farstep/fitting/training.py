@@ -1,0 +1,180 @@
+"""One epoch of training as one compiled program."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+
+from farstep.dynamics.network import Network, Statistics
+from farstep.dynamics.network_dynamics import NetworkDynamics
+from farstep.objective import Objective, horizon_losses
+from farstep.rollout import action_blocks
+from farstep.weights import Profile
+from farstep.windows import Windows
+
+_AVERAGING = 0.99
+"""Of the running losses, per update."""
+
+
+class Trained(NamedTuple):
+    """What the gradient moves."""
+
+    network: Network
+    logits: Float[Array, " h"]
+    """Of learned horizon weights."""
+
+
+class TrainingState(NamedTuple):
+    """What one update hands to the next."""
+
+    trained: Trained
+    statistics: tuple[Statistics, ...]
+    optimiser: optax.OptState
+    losses: Float[Array, " h"]
+    """Running average of the loss at each horizon."""
+    updates: Int[Array, ""]
+
+
+class EpochRecord(NamedTuple):
+    """Means over an epoch's updates, and the weights after it."""
+
+    losses: Float[Array, " h"]
+    weights: Float[Array, " h"]
+    gradient_norm: Float[Array, ""]
+
+
+class Recipe(NamedTuple):
+    """What stays the same over a fit; everything in it is static to the compiler."""
+
+    objective: Objective
+    profile: Profile
+    optimiser: optax.GradientTransformation
+    batch: int
+
+
+def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> TrainingState:
+    """Return where training starts. Every array is its own buffer, so that all can be donated."""
+    trained = Trained(jax.tree.map(jnp.copy, dynamics.network), jnp.zeros(horizon))
+    return TrainingState(
+        trained=trained,
+        statistics=jax.tree.map(jnp.copy, dynamics.statistics),
+        optimiser=recipe.optimiser.init(trained),  # pyright: ignore[reportArgumentType]
+        losses=jnp.ones(horizon),
+        updates=jnp.zeros((), jnp.int32),
+    )
+
+
+def with_state(dynamics: NetworkDynamics, state: TrainingState) -> NetworkDynamics:
+    """Return the model with the numbers of a training state."""
+    return eqx.tree_at(
+        lambda d: (d.network, d.statistics),
+        dynamics,
+        (state.trained.network, state.statistics),
+    )
+
+
+def current_weights(profile: Profile, state: TrainingState) -> Float[Array, " h"]:
+    """Return α_1 … α_h as they are now."""
+    return profile.weights(state.losses, state.trained.logits)
+
+
+def train_epoch(
+    state: TrainingState,
+    dynamics: NetworkDynamics,
+    windows: Windows,
+    chosen: Int[Array, " n"],
+    key: PRNGKeyArray,
+    recipe: Recipe,
+) -> tuple[TrainingState, EpochRecord]:
+    """Make one update for each batch; every window in `chosen` is used exactly once.
+
+    Args:
+        state: Where training stands.
+        dynamics: The model's fixed parts.
+        windows: The data, of horizon h times the model's stride.
+        chosen: The windows to use; a bootstrap names some twice.
+        key: Of this epoch's order and dropout.
+        recipe: What stays the same.
+    """
+    order_key, update_key = jax.random.split(key)
+    order = jax.random.permutation(order_key, chosen)
+    sizes = batch_sizes(len(chosen), recipe.batch)
+    updates, horizon = sum(count for _, count in sizes), len(state.losses)
+    keys = jax.random.split(update_key, (updates, horizon))
+    totals = jax.tree.map(jnp.zeros_like, (state.losses, jnp.zeros(())))
+    used = done = 0
+    for size, count in sizes:
+        index = order[used : used + size * count].reshape(count, size)
+
+        def update(carry: tuple, inputs: tuple) -> tuple[tuple, None]:
+            state, totals = carry
+            index, keys = inputs
+            state, measured = _update(state, dynamics, windows, index, keys, recipe)
+            return (state, jax.tree.map(jnp.add, totals, measured)), None
+
+        (state, totals), _ = jax.lax.scan(
+            update, (state, totals), (index, keys[done : done + count])
+        )
+        used, done = used + size * count, done + count
+    losses, norm = jax.tree.map(lambda total: total / done, totals)
+    return state, EpochRecord(losses, current_weights(recipe.profile, state), norm)
+
+
+def batch_sizes(windows: int, batch: int) -> list[tuple[int, int]]:
+    """Return (size, how many) of the batches: as few as possible, of sizes that differ by one."""
+    count = -(-windows // batch)
+    small, larger = divmod(windows, count)
+    return [(size, n) for size, n in ((small + 1, larger), (small, count - larger)) if n]
+
+
+def _update(
+    state: TrainingState,
+    dynamics: NetworkDynamics,
+    windows: Windows,
+    index: Int[Array, " batch"],
+    keys: Key[Array, " h"],
+    recipe: Recipe,
+) -> tuple[TrainingState, tuple[Float[Array, " h"], Float[Array, ""]]]:
+    """Move the weights once; return the losses and the gradient's norm beside the new state."""
+    states, actions = windows.gather(index)
+    stride = dynamics.stride
+    # Time goes first: one row for each composition.
+    states = jnp.swapaxes(states[:, ::stride], 0, 1)
+    actions = jnp.swapaxes(action_blocks(actions, stride), 0, 1)
+
+    def objective(trained: Trained) -> tuple[Array, tuple]:
+        model = eqx.tree_at(lambda d: d.network, dynamics, trained.network)
+        losses, statistics = horizon_losses(
+            model.train_step,
+            state.statistics,
+            states,
+            actions,
+            keys,
+            dynamics.scaling.state_std,
+            recipe.objective,
+        )
+        losses = losses.mean(axis=1)
+        running = running_losses(state.losses, losses, state.updates)
+        weights = recipe.profile.weights(running, trained.logits)
+        if not recipe.profile.trained:
+            weights = jax.lax.stop_gradient(weights)
+        return weights @ losses + recipe.profile.penalty(weights), (losses, running, statistics)
+
+    gradient, (losses, running, statistics) = jax.grad(objective, has_aux=True)(state.trained)
+    norm = optax.tree.norm(gradient)
+    parameters: Any = state.trained
+    changes, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
+    trained: Any = optax.apply_updates(parameters, changes)
+    updated = TrainingState(trained, statistics, optimiser, running, state.updates + 1)
+    return updated, (losses, norm)
+
+
+def running_losses(
+    running: Float[Array, " h"], losses: Float[Array, " h"], updates: Int[Array, ""]
+) -> Float[Array, " h"]:
+    """Return the running average after a batch; the first batch starts it."""
+    losses = jax.lax.stop_gradient(losses)
+    return jnp.where(updates == 0, losses, _AVERAGING * running + (1 - _AVERAGING) * losses)

@@ -1,0 +1,81 @@
+"""The validation score that decides which epoch's weights are kept."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from farstep.dynamics.contract import Dynamics
+from farstep.episodes import Episodes
+from farstep.fitting.config import FitConfig
+from farstep.objective import Objective, horizon_losses
+from farstep.rollout import action_blocks
+from farstep.scoring import mean_r_squared, r_squared
+from farstep.windows import Windows
+
+_BLOCK = 512
+_STARTS = 512
+"""Of rollouts, at most, for the mean R²: enough to choose an epoch by."""
+
+
+class Validation(NamedTuple):
+    """How a model does on data that it was not trained on."""
+
+    losses: Float[np.ndarray, " h"]
+    score: float
+    """What stopping goes by: lower is better."""
+
+
+def validate(
+    dynamics: Dynamics,
+    scale: Float[Array, " d"],
+    weights: Float[np.ndarray, " h"],
+    data: Episodes,
+    windows: Windows,
+    config: FitConfig,
+) -> Validation:
+    """Return the loss at each horizon, and the score of `config.stop_on`."""
+    losses = np.asarray(window_losses(dynamics, scale, windows, Objective(config.loss)))
+    if config.stop_on == "one-step":
+        score = float(losses[0])
+    elif config.stop_on == "objective":
+        score = float(weights @ losses)
+    else:
+        longest = min(config.r2_horizon, int(data.lengths.max()))
+        longest = max(longest // dynamics.stride, 1) * dynamics.stride
+        score = -float(mean_r_squared(r_squared(dynamics, data, longest, _STARTS)).mean())
+    return Validation(losses, score)
+
+
+@eqx.filter_jit
+def window_losses(
+    dynamics: Dynamics, scale: Float[Array, " d"], windows: Windows, objective: Objective
+) -> Float[Array, " h"]:
+    """Return the loss at each horizon over all windows, as in evaluation."""
+    stride = dynamics.stride
+    keys = jax.random.split(jax.random.key(0), 1 + windows.horizon // stride)
+
+    def one(number: Int[Array, ""]) -> Float[Array, " h"]:
+        states, actions = windows.gather(number[None])
+        memory = dynamics.begin(keys[0])
+        blocks = action_blocks(actions[0], stride)
+        return horizon_losses(
+            dynamics.step, memory, states[0, ::stride], blocks, keys[1:], scale, objective
+        )[0]
+
+    return jax.lax.map(one, jnp.arange(len(windows)), batch_size=_BLOCK).mean(axis=0)
+
+
+@eqx.filter_jit
+def residual_std(dynamics: Dynamics, windows: Windows) -> Float[Array, " d"]:
+    """Return the root mean square of one prediction's error, over windows of one prediction."""
+
+    def one(number: Int[Array, ""]) -> Float[Array, " d"]:
+        states, actions = windows.gather(number[None])
+        blocks = action_blocks(actions[0], dynamics.stride)
+        return jnp.square(states[0, -1] - dynamics.predict(states[0, 0], blocks[0]).mean)
+
+    return jnp.sqrt(jax.lax.map(one, jnp.arange(len(windows)), batch_size=_BLOCK).mean(axis=0))

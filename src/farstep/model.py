@@ -1,0 +1,127 @@
+"""Model: a fitted model of dynamics with what it was fitted on; what users hold and store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+from numpy.typing import ArrayLike
+
+from farstep import tensors
+from farstep.dynamics.contract import Dynamics, Gaussian
+from farstep.dynamics.description import describe_dynamics, empty_dynamics
+from farstep.errors import FarstepError, one_line
+from farstep.files import publish
+from farstep.rollout import Propagation, rollout
+from farstep.signals import Signals
+
+_FORMAT = 1
+MODEL_FILE = "model.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model of a system's dynamics, ready to predict."""
+
+    dynamics: Dynamics
+    """The pure part: a pytree of functions of arrays."""
+    signals: Signals
+    """Names, units and bounds of states and actions."""
+    system: str | None = None
+    """The system it is a model of."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The settings it was fitted with."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from: dataset's fingerprint, versions, and the training curve."""
+
+    def predict(self, states: ArrayLike, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation of the next states, of one state or many.
+
+        Args:
+            states: (…, d).
+            actions: (…, k); (…, h, k) for a model that spans h steps.
+        """
+        given = np.asarray(actions, np.float32)
+        if self.dynamics.stride == 1:
+            given = given[..., None, :]
+        mean, std = self.rollout(states, given)
+        return mean[..., 0, :], std[..., 0, :]
+
+    def rollout(
+        self,
+        states: ArrayLike,
+        actions: ArrayLike,
+        propagation: Propagation = "mean",
+        seed: int = 0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and standard deviations of the states that follow, step after step.
+
+        Args:
+            states: Where to start, (…, d).
+            actions: What is done, (…, steps, k).
+            propagation: Feed back the `mean`, or a `sample`.
+            seed: For samples, and for ensembles that choose members at random.
+
+        Returns:
+            Two arrays (…, steps, d); (…, steps / h, d) for a model that spans h steps at once.
+        """
+        start, given = np.asarray(states, np.float32), np.asarray(actions, np.float32)
+        d, k, stride = self.signals.num_states, self.signals.num_actions, self.dynamics.stride
+        steps = given.shape[-2] if given.ndim > 1 else 0
+        if start.shape[-1:] != (d,) or given.shape != (*start.shape[:-1], steps, k):
+            raise FarstepError(
+                f"states of shape {start.shape} and actions of shape {given.shape} do not fit; "
+                f"give states (…, {d}) and actions (…, steps, {k}) with the same leading axes."
+            )
+        if steps == 0 or steps % stride:
+            raise FarstepError(f"{steps} steps were asked for; give a multiple of {stride}.")
+        flat = jnp.asarray(start.reshape(-1, d)), jnp.asarray(given.reshape(-1, steps, k))
+        keys = jax.random.split(jax.random.key(seed), len(flat[0]))
+        mean, log_std = _rollouts(self.dynamics, *flat, keys, propagation)
+        shape = (*start.shape[:-1], steps // stride, d)
+        return np.asarray(mean).reshape(shape), np.exp(log_std).reshape(shape)
+
+    def save(self, path: str | Path, force: bool = False) -> Path:
+        """Write the model to one safetensors file; `load_model` reads it back to the bit."""
+        path = Path(path)
+        header = {
+            "format": _FORMAT,
+            "dynamics": describe_dynamics(self.dynamics),
+            "signals": self.signals.to_json(),
+            "system": self.system,
+            "config": dict(self.config),
+            "record": dict(self.record),
+        }
+        publish(path, {"": tensors.encode(tensors.to_arrays(self.dynamics), header)}, force)
+        return path
+
+
+@eqx.filter_jit
+def _rollouts(
+    dynamics: Dynamics, states: Array, actions: Array, keys: Array, propagation: Propagation
+) -> Gaussian:
+    return jax.vmap(lambda s, a, k: rollout(dynamics, s, a, k, propagation))(states, actions, keys)
+
+
+def load_model(path: str | Path) -> Model:
+    """Load a model from a file, or from the directory that `farstep fit` wrote."""
+    path = Path(path)
+    path = path / MODEL_FILE if path.is_dir() else path
+    arrays, header = tensors.decode(path, "model")
+    try:
+        if header["format"] != _FORMAT:
+            raise FarstepError(f"is of format {header['format']}; install a newer Farstep.")
+        return Model(
+            dynamics=tensors.from_arrays(empty_dynamics(header["dynamics"]), arrays),
+            signals=Signals.from_json(header["signals"]),
+            system=header["system"],
+            config=header["config"],
+            record=header["record"],
+        )
+    except (KeyError, TypeError, FarstepError) as error:
+        raise FarstepError(f"{path} is not a readable model: {one_line(error)}") from error

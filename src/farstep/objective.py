@@ -1,0 +1,88 @@
+"""L_α: the weighted sum of a model's losses 1 to h compositions ahead."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from farstep.dynamics.contract import Gaussian, Memory
+from farstep.errors import FarstepError, did_you_mean
+from farstep.rollout import Propagation, Step, compose
+
+Loss = Literal["mse", "nll"]
+
+
+def squared_error(
+    predicted: Gaussian, target: Float[Array, "*batch d"], scale: Float[Array, " d"]
+) -> Float[Array, "*batch"]:
+    """Return the mean over dimensions of ((s − μ)/scale)²."""
+    return jnp.square((target - predicted.mean) / scale).mean(axis=-1)
+
+
+def negative_log_likelihood(
+    predicted: Gaussian, target: Float[Array, "*batch d"], scale: Float[Array, " d"]
+) -> Float[Array, "*batch"]:
+    """Return the mean over dimensions of ((s − μ)/σ)²/2 + log(σ/scale), without its constant."""
+    error = (target - predicted.mean) * jnp.exp(-predicted.log_std)
+    return (0.5 * jnp.square(error) + predicted.log_std - jnp.log(scale)).mean(axis=-1)
+
+
+LOSSES = {"mse": squared_error, "nll": negative_log_likelihood}
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised, apart from the weights."""
+
+    loss: Loss = "mse"
+    propagation: Propagation = "mean"
+    truncate: int | None = None
+    """Cut the gradient after this many compositions; None lets it flow through all."""
+    rematerialise: bool = False
+    """Compute each composition again in the backward pass rather than keep its activations."""
+
+
+def horizon_losses(
+    step: Step,
+    memory: Memory,
+    states: Float[Array, "h_plus_1 *batch d"],
+    actions: Float[Array, "h *batch k"],
+    keys: Key[Array, " h"],
+    scale: Float[Array, " d"],
+    objective: Objective,
+) -> tuple[Float[Array, " h *batch"], Memory]:
+    """Return L_1 … L_h of one window or a batch of them, and the memory after the last step.
+
+    `scale` is the state's standard deviation: errors are measured in its units.
+    """
+    count = actions.shape[0]
+    predicted, memory = compose(
+        jax.checkpoint(lambda *inputs: step(*inputs)) if objective.rematerialise else step,
+        memory,
+        states[0],
+        actions,
+        keys,
+        objective.propagation,
+        objective.truncate,
+        unroll=count <= _UNROLLED and not objective.rematerialise,
+    )
+    return LOSSES[objective.loss](predicted, states[1:], scale), memory
+
+
+_UNROLLED = 16
+"""Up to this many compositions are laid out one after the other: faster, and slower to compile."""
+
+
+def truncation(text: str) -> int | None:
+    """Return k of `truncated:k`, or None of `full`."""
+    kind, _, rest = text.partition(":")
+    if text == "full":
+        return None
+    if kind == "truncated" and rest.isdigit() and int(rest) > 0:
+        return int(rest)
+    raise FarstepError(
+        f"there is no gradient '{text}'. {did_you_mean(kind, ['full', 'truncated:k'])} "
+        "truncated:3 cuts it after every 3 compositions."
+    )

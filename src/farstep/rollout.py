@@ -1,0 +1,88 @@
+"""The recursion p̂^j: the one place where a model is composed with itself."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PRNGKeyArray
+
+from farstep.dynamics.contract import Dynamics, Gaussian, Memory
+
+Propagation = Literal["mean", "sample"]
+Step = Callable[[Memory, Array, Array, PRNGKeyArray], tuple[Gaussian, Memory]]
+"""(memory, state, action, key) → the Gaussian over the next state, and the memory after it."""
+
+
+def compose(
+    step: Step,
+    memory: Memory,
+    state: Float[Array, "*batch d"],
+    actions: Float[Array, "n *batch k"],
+    keys: Key[Array, " n"],
+    propagation: Propagation = "mean",
+    truncate: int | None = None,
+    unroll: int | bool = 1,
+) -> tuple[Gaussian, Memory]:
+    """Return p̂^1, …, p̂^n along given actions.
+
+    Each composition's Gaussian is over s_{t+j}; what is fed into the next one is its mean or a
+    sample of it.
+
+    Args:
+        step: One composition.
+        memory: What the first composition is given.
+        state: Where the rollout starts, one or a batch.
+        actions: One row for each composition.
+        keys: One key for each composition.
+        propagation: What is fed back: the `mean`, or a reparameterised `sample`.
+        truncate: Cut the state that is fed back from the gradient's graph after every so many
+            compositions; None never cuts.
+        unroll: Compositions in one turn of the compiled loop.
+
+    Returns:
+        The Gaussians, with a leading axis of n, and the memory after the last.
+    """
+    count = actions.shape[0]
+    cut = (jnp.arange(1, count + 1) % truncate == 0) if truncate else None
+
+    def once(carry: tuple[Array, Memory], inputs: tuple) -> tuple[tuple[Array, Memory], Gaussian]:
+        state, memory = carry
+        action, key, cut_here = inputs
+        gaussian, memory = step(memory, state, action, key)
+        fed = gaussian.mean
+        if propagation == "sample":
+            # The step itself draws from `key`; its second half is for the sample.
+            fed = gaussian.sample(jax.random.fold_in(key, 1))
+        if cut_here is not None:
+            fed = jnp.where(cut_here, jax.lax.stop_gradient(fed), fed)
+        return (fed, memory), gaussian
+
+    (_, memory), gaussians = jax.lax.scan(
+        once, (state, memory), (actions, keys, cut), unroll=unroll
+    )
+    return gaussians, memory
+
+
+def rollout(
+    dynamics: Dynamics,
+    state: Float[Array, " d"],
+    actions: Float[Array, "steps k"],
+    key: PRNGKeyArray,
+    propagation: Propagation = "mean",
+) -> Gaussian:
+    """Roll a model out from one state, as in evaluation; `jax.vmap` rolls out many.
+
+    A model that spans h steps at once takes h actions at a time, and predicts only every h-th
+    state: `steps` must be a multiple of its stride.
+    """
+    blocks = action_blocks(actions, dynamics.stride)
+    keys = jax.random.split(key, 1 + blocks.shape[0])
+    memory = dynamics.begin(keys[0])
+    return compose(dynamics.step, memory, state, blocks, keys[1:], propagation)[0]
+
+
+def action_blocks(actions: Float[Array, "*batch_steps k"], stride: int) -> Array:
+    """Return the actions of each composition as one row: (…, steps / h, h k)."""
+    *batch, steps, k = actions.shape
+    return actions.reshape(*batch, steps // stride, stride * k)

@@ -1,0 +1,106 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from farstep.errors import FarstepError
+from farstep.weights import decay, explicit, learned, profile, proportional, uniform
+
+
+def _weights(given: object, losses: list[float], logits: list[float] | None = None) -> np.ndarray:
+    zeros = [0.0] * len(losses)
+    value = profile(given)  # type: ignore[arg-type]
+    return np.asarray(value.weights(jnp.array(losses), jnp.array(logits or zeros)))
+
+
+@pytest.mark.parametrize(
+    "given", [uniform(), decay(0.3), decay(2.0), proportional(), learned(), explicit(1, 2, 3, 4)]
+)
+def test_weights_are_positive_and_sum_to_one(given: object):
+    weights = _weights(given, [0.1, 0.5, 2.0, 30.0])
+    assert weights.sum() == pytest.approx(1.0, abs=1e-6)
+    assert (weights > 0).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(0.01, 20.0), st.integers(1, 100))
+def test_decay_is_a_power_of_beta_for_any_beta(beta: float, horizon: int):
+    weights = _weights(decay(beta), [1.0] * horizon)
+    assert np.isfinite(weights).all()
+    assert weights.sum() == pytest.approx(1.0, abs=1e-5)
+    large = weights[:-1] > 1e-30
+    ratio = weights[1:][large] / weights[:-1][large]
+    np.testing.assert_allclose(ratio[ratio > 1e-30], beta, rtol=1e-3)
+
+
+def test_decays_limits_are_one_step_and_uniform():
+    np.testing.assert_allclose(_weights(decay(1e-9), [1.0] * 5), [1, 0, 0, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(_weights(decay(1.0), [1.0] * 5), 0.2, rtol=1e-6)
+    assert (np.diff(_weights(decay(1.5), [1.0] * 5)) > 0).all()
+
+
+def test_decay_is_the_papers_up_to_one_factor():
+    beta, h = 0.75, 4
+    papers = [(1 - beta) / (1 - beta ** (h + 1)) * beta**j for j in range(1, h + 1)]
+    ratio = _weights(decay(beta), [1.0] * h) / papers
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+
+
+def test_proportional_is_one_over_the_loss():
+    losses = np.array([0.5, 1.0, 4.0])
+    expected = (1 / losses) / (1 / losses).sum()
+    np.testing.assert_allclose(_weights(proportional(), losses.tolist()), expected, rtol=1e-6)
+
+
+def test_explicit_is_scaled_and_a_list_means_it():
+    np.testing.assert_allclose(_weights([3, 7], [1.0, 1.0]), [0.3, 0.7], rtol=1e-6)
+    explicit(1, 2).check(2)
+    with pytest.raises(FarstepError, match="2 explicit weights were given for horizon 3"):
+        explicit(1, 2).check(3)
+
+
+def test_a_function_of_the_running_losses_is_a_profile():
+    def last(losses: jax.Array) -> jax.Array:
+        return losses * jnp.array([0.0, 0.0, 5.0])
+
+    np.testing.assert_allclose(_weights(last, [1.0, 2.0, 3.0]), [0, 0, 1])
+    assert profile(last).text.endswith("last")
+
+
+def test_learned_weights_are_a_softmax_with_an_entropy_penalty():
+    weights = _weights(learned(), [1.0, 1.0], [np.log(3.0), 0.0])
+    np.testing.assert_allclose(weights, [0.75, 0.25], rtol=1e-6)
+    even, one_sided = jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])
+    assert float(learned(2.0).penalty(even)) == pytest.approx(-2 * np.log(2), rel=1e-5)
+    assert float(learned(2.0).penalty(one_sided)) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["uniform", "decay:0.75", "explicit:0.3,0.7", "proportional", "learned", "learned:0.1"],
+)
+def test_the_text_form_goes_there_and_back(text: str):
+    assert profile(text).text == text
+    assert profile(profile(text)) == profile(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("decy:0.5", "Did you mean 'decay'"),
+        ("decay", "not of a known form"),
+        ("decay:x", "not of a known form"),
+        ("decay:0", "β above 0"),
+        ("decay:-1", "β above 0"),
+        ("explicit:0,0", "not all 0"),
+        ("explicit:1,-1", "0 or more"),
+        ("learned:-1", "0 or more"),
+        ("uniform:3", "not of a known form"),
+        ("module:function", "there are no weights"),
+    ],
+)
+def test_bad_profiles_say_what_they_must_be(given: str, said: str):
+    with pytest.raises(FarstepError, match=said):
+        profile(given)
