@@ -14,7 +14,10 @@ from benchmarks.harness import Result
 
 ROOT = Path(__file__).parents[1]
 PEER = ROOT / ".venv-mbrl" / "bin" / "python"
-NEEDS = ("numpy<2", "hydra-core>=1.3", "omegaconf>=2.3", "torch==2.13.0", "gymnasium", "tqdm")
+NEEDS = (
+    *("numpy<2", "hydra-core>=1.3", "omegaconf>=2.3", "torch==2.13.0", "gymnasium", "tqdm"),
+    *("scipy", "matplotlib", "termcolor", "imageio", "imageio-ffmpeg", "pytest"),
+)
 REPEATS = 3
 
 

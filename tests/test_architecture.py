@@ -7,6 +7,7 @@ import farstep
 
 LAYERS = [
     "errors",
+    "choices",
     "files",
     "progress",
     "tensors",

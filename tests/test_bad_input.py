@@ -84,6 +84,11 @@ LOG = ("--states", "height", "--actions", "valve")
         (["data", "convert", "good.npz", "folder", "--force"], "holds other things .thesis.txt"),
         (["data", "convert", "good.npz", "folder.npz", "--force"], "is a directory"),
         (["data", "plot", "good.npz", "good.npz"], "named twice"),
+        (["fit", "good.npz", "--out", "x", "--dropout", "2"], "dropout must be at least 0"),
+        (["fit", "good.npz", "--out", "x", "--gradient", "cut"], "there is no gradient 'cut'"),
+        (["fit", "good.npz", "--out", "x", "--horizon", "7"], "longer than every episode"),
+        (["fit", "good.npz", "--out", "x", "--weights", "decy:1"], "Did you mean 'decay'"),
+        (["fit", "missing.npz", "--out", "x"], "no such file or directory"),
         (
             ["data", "convert", "log.csv", "x", *LOG, "--system", "swimmer"],
             "has 1 states and 1 act",

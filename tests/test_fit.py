@@ -124,7 +124,7 @@ def test_one_step_ahead_is_ordinary_training():
 
     order_key, update_key = jax.random.split(key)
     order = np.asarray(jax.random.permutation(order_key, jnp.arange(n)))
-    keys = jax.random.split(update_key, n // 16)
+    keys = jax.random.split(update_key, (n // 16, 1))
     before = np.concatenate([episode.states[:-1] for episode in data])
     later = np.concatenate([episode.states[1:] for episode in data])
     scaling, adam = run.scaling, optax.adam(1e-3)
@@ -134,8 +134,7 @@ def test_one_step_ahead_is_ordinary_training():
         x = scaling.inputs(jnp.asarray(before[batch]), jnp.asarray(data.actions[batch]))
 
         def loss(network, x=x, batch=batch, batch_key=batch_key, statistics=statistics):
-            (step_key,) = jax.random.split(batch_key, 1)
-            y, moved = train_network(network, statistics, x, run.form.network, step_key)
+            y, moved = train_network(network, statistics, x, run.form.network, batch_key[0])
             error = scaling.target_mean + scaling.target_std * y - later[batch]
             return jnp.mean((error / scaling.state_std) ** 2), moved
 

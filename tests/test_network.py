@@ -18,7 +18,7 @@ def _network(**changes: object):
 def test_it_has_the_shapes_and_scale_that_are_asked_for():
     network, statistics, _ = _network(width=64, depth=3)
     assert [layer.weight.shape for layer in network.layers] == [(3, 64), (64, 64), (64, 64)]
-    assert network.head_weight.shape == (64, 2)
+    assert network.head_weight.shape == (2, 64)
     assert len(statistics) == 3
     assert np.abs(network.layers[1].weight).max() <= 1 / 8
     assert network.layers[1].weight.std() == pytest.approx(1 / 8 / np.sqrt(3), rel=0.05)
@@ -27,10 +27,10 @@ def test_it_has_the_shapes_and_scale_that_are_asked_for():
 def test_batch_normalisation_uses_the_batch_in_training_and_moves_the_running_statistics():
     network, statistics, shape = _network(depth=1)
     x = jax.random.normal(jax.random.key(1), (50, 3)) * 3 + 1
-    before = np.asarray(x @ network.layers[0].weight + network.layers[0].bias, np.float64)
+    before = np.asarray(x @ network.layers[0].weight, np.float64)
     output, after = train(network, statistics, x, shape, jax.random.key(2))
     normal = (before - before.mean(0)) / np.sqrt(before.var(0) + 1e-5)
-    expected = np.tanh(normal) @ np.asarray(network.head_weight) + np.asarray(network.head_bias)
+    expected = np.tanh(normal) @ np.asarray(network.head_weight).T + np.asarray(network.head_bias)
     np.testing.assert_allclose(output, expected, atol=1e-4)
     np.testing.assert_allclose(after[0].mean, 0.1 * before.mean(0), atol=1e-5)
     np.testing.assert_allclose(after[0].variance, 0.9 + 0.1 * before.var(0, ddof=1), rtol=1e-4)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from farstep.choices import truncation
 from farstep.dynamics.contract import Gaussian
 from farstep.errors import FarstepError
 from farstep.objective import (
@@ -12,7 +13,6 @@ from farstep.objective import (
     horizon_losses,
     negative_log_likelihood,
     squared_error,
-    truncation,
 )
 
 _PLAIN = Objective()

@@ -13,11 +13,12 @@ from jaxtyping import Array
 from numpy.typing import ArrayLike
 
 from farstep import tensors
+from farstep.choices import Propagation
 from farstep.dynamics.contract import Dynamics, Gaussian
 from farstep.dynamics.description import describe_dynamics, empty_dynamics
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
-from farstep.rollout import Propagation, rollout
+from farstep.rollout import rollout
 from farstep.signals import Signals
 
 _FORMAT = 1

@@ -1,17 +1,14 @@
 """L_α: the weighted sum of a model's losses 1 to h compositions ahead."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from farstep.choices import Loss, Propagation
 from farstep.dynamics.contract import Gaussian, Memory
-from farstep.errors import FarstepError, did_you_mean
-from farstep.rollout import Propagation, Step, compose
-
-Loss = Literal["mse", "nll"]
+from farstep.rollout import Step, compose
 
 
 def squared_error(
@@ -30,6 +27,10 @@ def negative_log_likelihood(
 
 
 LOSSES = {"mse": squared_error, "nll": negative_log_likelihood}
+
+
+_UNROLLED = 16
+"""Up to this many compositions are laid out one after the other: faster, and slower to compile."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +70,3 @@ def horizon_losses(
         unroll=count <= _UNROLLED and not objective.rematerialise,
     )
     return LOSSES[objective.loss](predicted, states[1:], scale), memory
-
-
-_UNROLLED = 16
-"""Up to this many compositions are laid out one after the other: faster, and slower to compile."""
-
-
-def truncation(text: str) -> int | None:
-    """Return k of `truncated:k`, or None of `full`."""
-    kind, _, rest = text.partition(":")
-    if text == "full":
-        return None
-    if kind == "truncated" and rest.isdigit() and int(rest) > 0:
-        return int(rest)
-    raise FarstepError(
-        f"there is no gradient '{text}'. {did_you_mean(kind, ['full', 'truncated:k'])} "
-        "truncated:3 cuts it after every 3 compositions."
-    )

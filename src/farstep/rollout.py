@@ -1,15 +1,14 @@
 """The recursion p̂^j: the one place where a model is composed with itself."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
+from farstep.choices import Propagation
 from farstep.dynamics.contract import Dynamics, Gaussian, Memory
 
-Propagation = Literal["mean", "sample"]
 Step = Callable[[Memory, Array, Array, PRNGKeyArray], tuple[Gaussian, Memory]]
 """(memory, state, action, key) → the Gaussian over the next state, and the memory after it."""
 

@@ -92,7 +92,7 @@ def _blocks(starts: np.ndarray, left: np.ndarray) -> list[tuple[Array, Array]]:
     ]
 
 
-@partial(eqx.filter_jit)
+@eqx.filter_jit
 def _block(
     dynamics: Dynamics,
     states: Float[Array, "rows d"],

@@ -70,7 +70,7 @@ class Decay(Profile):
     @property
     def text(self) -> str:
         """`decay:β`."""
-        return f"decay:{self.beta:g}"
+        return f"decay:{self.beta!r}"
 
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return β^j over their sum, as a softmax so that no power overflows."""
@@ -139,7 +139,7 @@ class Learned(Profile):
     @property
     def text(self) -> str:
         """`learned`, or `learned:ENTROPY`."""
-        return f"learned:{self.entropy:g}" if self.entropy else "learned"
+        return f"learned:{self.entropy!r}" if self.entropy else "learned"
 
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return the softmax."""

@@ -39,14 +39,16 @@ class Fit:
 
         train, validation, _ = read(self.data).split(self.split_seed)
         model = fit(train, validation, self.config, out=self.out, force=self.force)
-        for number, curve in enumerate(model.record.get("curves", [])):
+        curves = model.record.get("curves", [])
+        for number, curve in enumerate(curves):
+            name = f"member {number + 1}: " if len(curves) > 1 else ""
             best, seconds = curve["best_epoch"], sum(curve["seconds"])
             first, last = curve["validation"][best][0], curve["validation"][best][-1]
             print(
-                f"member {number}: {len(curve['score'])} epochs in {seconds:.1f} s, best epoch "
+                f"{name}{len(curve['score'])} epochs in {seconds:.1f} s, best epoch "
                 f"{best + 1}: validation loss {first:.4g} one step ahead, {last:.4g} at the horizon"
             )
         print(f"wrote {self.out / MODEL_FILE}")
-        if "curves" in model.record:
+        if curves:
             for path in plot_training(model, self.out / "training", force=True):
                 print(f"wrote {path}")

@@ -1,16 +1,14 @@
 """An ensemble of any models of one form, as a model."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from farstep.choices import Choice
 from farstep.dynamics.contract import Dynamics, Gaussian, Memory
-
-Choice = Literal["mean", "step", "rollout"]
 
 
 class Ensemble(Dynamics):

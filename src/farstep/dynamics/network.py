@@ -1,13 +1,14 @@
 """The paper's network: hidden layers with normalisation and dropout, one linear output."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from farstep.choices import Activation, Normalisation
 from farstep.dynamics.dropout import keep_mask
 
 ACTIVATIONS = {
@@ -16,8 +17,6 @@ ACTIVATIONS = {
     "silu": jax.nn.silu,
     "gelu": jax.nn.gelu,
 }
-Activation = Literal["tanh", "relu", "silu", "gelu"]
-Normalisation = Literal["batch", "layer", "none"]
 _EPSILON = 1e-5
 _MOMENTUM = 0.1
 """How much of a batch's statistics goes into the running ones, as in PyTorch."""

@@ -1,13 +1,13 @@
 """A network as a model of dynamics: scaling, target, projection and bounds around it."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from farstep.choices import Target
 from farstep.dynamics.contract import Dynamics, Gaussian
 from farstep.dynamics.network import (
     Network,
@@ -19,7 +19,6 @@ from farstep.dynamics.network import (
 )
 from farstep.dynamics.scaling import Scaling
 
-Target = Literal["next", "delta"]
 LOG_STD_RANGE = (-10.0, 2.0)
 """Where a learned log standard deviation is kept, in units of the target's."""
 

@@ -1,5 +1,7 @@
 """What a fit keeps on disk while it runs, so that it can be killed at any moment."""
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +77,4 @@ class Checkpoints:
 
 def identity_of(**parts: Any) -> str:
     """Return a text that is the same for the same settings and data."""
-    import hashlib
-    import json
-
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

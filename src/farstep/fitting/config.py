@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from farstep.dynamics.ensemble import Choice
-from farstep.dynamics.network import Activation, Normalisation
-from farstep.dynamics.network_dynamics import Target
+from farstep.choices import (
+    Activation,
+    Choice,
+    Loss,
+    Normalisation,
+    Propagation,
+    Target,
+    truncation,
+)
 from farstep.errors import FarstepError
-from farstep.objective import Loss, truncation
-from farstep.rollout import Propagation
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class FitConfig:
     seed: int = 0
     """Of initial weights, batches, dropout and bootstrap."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Fail with one line if a setting makes no sense."""
         least = {
             "horizon": 1, "stride": 1, "width": 1, "depth": 0, "epochs": 1, "batch": 1,
             "r2_horizon": 1, "patience": 1, "members": 1, "seed": 0,

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 
 from farstep.checks import check_horizon
+from farstep.choices import truncation
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.linear import fit_linear
@@ -36,7 +37,7 @@ from farstep.fitting.training import (
 )
 from farstep.fitting.validation import residual_std, validate
 from farstep.model import MODEL_FILE, Model
-from farstep.objective import Objective, truncation
+from farstep.objective import Objective
 from farstep.progress import Bar
 from farstep.systems.registry import import_attribute
 from farstep.weights import Losses, Profile, profile
@@ -76,17 +77,15 @@ def fit(
     folder = None if out is None else Path(out)
     if folder is not None:
         check_output(folder / MODEL_FILE, force)
-    record = {
-        "train": train.fingerprint,
-        "validation": validation.fingerprint,
-        "versions": {package: version(package) for package in VERSIONS},
-    }
+    data = {"train": train.fingerprint, "validation": validation.fingerprint}
+    versions = {package: version(package) for package in VERSIONS}
+    record: dict[str, Any] = {**data, "versions": versions}
     if config.model == "linear":
         model = Model(
             fit_linear(train), train.signals, train.system, dataclasses.asdict(config), record
         )
         return _stored(model, folder, force)
-    checkpoints = Checkpoints(folder, identity_of(config=dataclasses.asdict(config), **record))
+    checkpoints = Checkpoints(folder, identity_of(config=dataclasses.asdict(config), **data))
     if force:
         checkpoints.remove()
     run = FitRun(train, validation, config, chosen)
@@ -258,7 +257,9 @@ def _settings(
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
     given = config.weights if weights is None else weights
     chosen = profile(given, lambda reference: import_attribute(reference, from_here=True))
-    return dataclasses.replace(config, **{**settings, "weights": chosen.text}), chosen
+    config = dataclasses.replace(config, **{**settings, "weights": chosen.text})
+    config.check()
+    return config, chosen
 
 
 def _check_alike(train: Episodes, validation: Episodes) -> None:

@@ -1,0 +1,26 @@
+"""The words that settings take; free of heavy imports, so that the command line can list them."""
+
+from typing import Literal
+
+from farstep.errors import FarstepError, did_you_mean
+
+Activation = Literal["tanh", "relu", "silu", "gelu"]
+Normalisation = Literal["batch", "layer", "none"]
+Target = Literal["next", "delta"]
+Loss = Literal["mse", "nll"]
+Propagation = Literal["mean", "sample"]
+Choice = Literal["mean", "step", "rollout"]
+"""Of an ensemble: the mean of all, a random member at each step, or one for a whole rollout."""
+
+
+def truncation(text: str) -> int | None:
+    """Return k of the gradient `truncated:k`, or None of `full`."""
+    kind, _, rest = text.partition(":")
+    if text == "full":
+        return None
+    if kind == "truncated" and rest.isdigit() and int(rest) > 0:
+        return int(rest)
+    raise FarstepError(
+        f"there is no gradient '{text}'. {did_you_mean(kind, ['full', 'truncated:k'])} "
+        "truncated:3 cuts it after every 3 compositions."
+    )
