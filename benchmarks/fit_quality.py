@@ -23,8 +23,8 @@ FOLDER = RESULTS / "fit_quality"
 
 def run() -> Result:
     rows = []
-    for target, settings in (("delta", SETTINGS), ("next", (SETTINGS[0], SETTINGS[2]))):
-        for horizon, weights in settings:
+    for target in ("delta", "next"):
+        for horizon, weights in SETTINGS:
             runs = [_one(target, horizon, weights, seed) for seed in SEEDS]
             rows.append(_row(target, horizon, weights, runs))
     return Result(

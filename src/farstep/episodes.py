@@ -186,6 +186,12 @@ class Episodes:
         """Where each episode starts in `states`."""
         return _frozen(self.step_offsets + np.arange(len(self) + 1))
 
+    @cached_property
+    def steps_left(self) -> Int[np.ndarray, " _"]:
+        """How many steps of its episode follow each row of `states`."""
+        last = np.repeat(self.row_offsets[1:] - 1, self.lengths + 1)
+        return _frozen(last - np.arange(len(last)))
+
     @property
     def returns(self) -> Float[np.ndarray, " n"] | None:
         """The sum of rewards of each episode; None where no rewards were recorded."""

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from farstep.checks import check_horizon
 from farstep.dynamics.contract import Dynamics
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.rollout import rollout
+from farstep.windows import Windows
 
 _BLOCK = 256
 
@@ -32,21 +32,18 @@ def r_squared(
         horizon: Steps ahead; a multiple of the model's stride.
         most: Use only this many starts, evenly spaced, if there are more.
     """
-    check_horizon(horizon, episodes.lengths)
     if horizon % dynamics.stride:
         raise FarstepError(
             f"a model that spans {dynamics.stride} steps cannot be scored at horizon {horizon}; "
             "choose a multiple."
         )
     starts, left = _starts(episodes, dynamics.stride, most)
-    states = jnp.asarray(episodes.states, jnp.float32)
-    padded = np.insert(episodes.actions, episodes.step_offsets[1:], 0.0, axis=0)
-    actions = jnp.asarray(padded, jnp.float32)
+    flat = Windows.of(episodes, horizon)
     centre = jnp.asarray(episodes.states.mean(axis=0), jnp.float32)
     sums = [
         [
             np.asarray(part, np.float64)
-            for part in _block(dynamics, states, actions, centre, s, n, horizon)
+            for part in _block(dynamics, flat.states, flat.actions, centre, s, n, horizon)
         ]
         for s, n in _blocks(starts, left)
     ]
@@ -71,8 +68,7 @@ def mean_r_squared(
 
 def _starts(episodes: Episodes, stride: int, most: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows where sub-trajectories start, and how many steps follow each."""
-    last = np.repeat(episodes.row_offsets[1:] - 1, episodes.lengths + 1)
-    left = last - np.arange(len(last))
+    left = episodes.steps_left
     starts = np.flatnonzero(left >= stride)
     if most is not None and most < len(starts):
         starts = starts[np.linspace(0, len(starts) - 1, most).astype(int)]

@@ -27,13 +27,11 @@ class Windows(eqx.Module):
     def of(cls, episodes: Episodes, horizon: int) -> "Windows":
         """Return all windows of `horizon` steps; episodes shorter than that contribute none."""
         check_horizon(horizon, episodes.lengths)
-        last_rows = episodes.row_offsets[1:] - 1
         actions = np.insert(episodes.actions, episodes.step_offsets[1:], 0.0, axis=0)
-        steps_left = np.repeat(last_rows, episodes.lengths + 1) - np.arange(len(episodes.states))
         return cls(
             states=jnp.asarray(episodes.states, jnp.float32),
             actions=jnp.asarray(actions, jnp.float32),
-            starts=jnp.asarray(np.flatnonzero(steps_left >= horizon), jnp.int32),
+            starts=jnp.asarray(np.flatnonzero(episodes.steps_left >= horizon), jnp.int32),
             horizon=horizon,
         )
 
