@@ -31,6 +31,7 @@ def training_figure(curve: Mapping[str, Any]) -> Figure:
     epochs = np.arange(1, len(curve["gradient_norm"]) + 1)
     gradient.plot(epochs, np.array(curve["gradient_norm"], float), color="black", lw=1)
     gradient.set(title="mean gradient norm", xlabel="epoch", yscale="log")
+    figure.legend(*losses.get_legend_handles_labels(), loc="outside right center", fontsize=7)
     if all(value is not None and value > 0 for row in curve["validation"] for value in row):
         losses.set_yscale("log")
     return figure
@@ -46,4 +47,3 @@ def _lines(axes: Axes, rows: list[list[float | None]], title: str, best: int | N
     if best is not None:
         axes.axvline(best + 1, color="black", lw=0.8, ls=":", label="best epoch")
     axes.set(title=title, xlabel="epoch")
-    axes.legend(fontsize=7)
