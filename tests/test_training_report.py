@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from farstep.errors import FarstepError
@@ -17,9 +18,9 @@ def test_the_curve_has_a_line_for_each_horizon_and_marks_the_best_epoch():
     }
     losses, weights, gradient = training_figure(curve).axes
     assert len(losses.lines) == len(weights.lines) == 3 + 1
-    assert losses.lines[-1].get_xdata()[0] == 2
-    assert list(weights.lines[0].get_ydata()) == [0.5, 0.6]
-    assert list(gradient.lines[0].get_ydata()) == [1.0, 0.5]
+    assert np.asarray(losses.lines[-1].get_xdata())[0] == 2
+    np.testing.assert_array_equal(np.asarray(weights.lines[0].get_ydata()), [0.5, 0.6])
+    np.testing.assert_array_equal(np.asarray(gradient.lines[0].get_ydata()), [1.0, 0.5])
 
 
 def test_a_model_without_a_curve_is_said(tmp_path: Path):
