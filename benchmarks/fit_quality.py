@@ -23,8 +23,9 @@ FOLDER = RESULTS / "fit_quality"
 
 def run() -> Result:
     rows = []
-    for target in ("delta", "next"):
-        for horizon, weights in SETTINGS:
+    # With the whole next state as target, h = 10 has not been run yet.
+    for target, settings in (("delta", SETTINGS), ("next", SETTINGS[:3])):
+        for horizon, weights in settings:
             runs = [_one(target, horizon, weights, seed) for seed in SEEDS]
             rows.append(_row(target, horizon, weights, runs))
     return Result(

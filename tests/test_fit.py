@@ -326,10 +326,35 @@ def test_a_fit_that_diverges_says_where_and_what_to_try():
 
 
 @pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("horizon=1.5", "horizon must be a whole number of at least 1, not 1.5"),
+        ("target='dleta'", "there is no target 'dleta'. Did you mean 'delta'"),
+        ("stop_on='foo'", "there is no stop_on 'foo'"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_errors_for_users_too(setting: str, said: str):
+    """In a process without the tests' own type checks."""
+    code = f"from farstep.fitting.config import FitConfig\nFitConfig({setting}).check()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert said in done.stderr.splitlines()[-1]
+
+
+def test_numpys_numbers_are_settings_too():
+    model = fit(pendulum(2), pendulum(1), **{**TINY, "epochs": np.int64(1)})
+    assert model.config["epochs"] == 1
+
+
+@pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"horizn": 3}, "there is no setting 'horizn'. Did you mean 'horizon'"),
-        ({"horizon": 0}, "horizon must be at least 1"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
+        ({"seed": 2**70}, "seed must be"),
+        ({"batch": 1}, "at least two windows"),
+        ({"angles": ((1, 1),)}, "two different dimensions"),
+        ({"model": "linear", "members": 2}, "members at 1"),
+        ({"horizon": 2, "weights": lambda _: 1.0}, "one weight for each"),
         ({"horizon": 61}, "longer than every episode"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
@@ -443,9 +468,13 @@ def test_the_command_fits_and_says_where(farstep: Callable, tmp_path: Path):
     train, validation, _ = pendulum(10).split(0)
     assert model.record["train"] == train.fingerprint
     assert model.record["validation"] == validation.fingerprint
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
     again = farstep("fit", path, *options, "--out", tmp_path / "model")
-    assert again.code == 2
-    assert "exists already" in again.err
+    assert again.code == 0  # it is finished already
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+    other = farstep("fit", path, *options, "--seed", 1, "--out", tmp_path / "model")
+    assert other.code == 2
+    assert "exists already" in other.err
     wrong = farstep("fit", path, "--weights", "decy", "--out", tmp_path / "other")
     assert wrong.code == 2
     assert "Did you mean 'decay'" in wrong.err

@@ -36,7 +36,9 @@ def test_decay_is_a_power_of_beta_for_any_beta(beta: float, horizon: int):
 
 
 def test_decays_limits_are_one_step_and_uniform():
-    np.testing.assert_allclose(_weights(decay(1e-9), [1.0] * 5), [1, 0, 0, 0, 0], atol=1e-6)
+    for tiny in (1e-9, 1e-300):
+        np.testing.assert_allclose(_weights(decay(tiny), [1.0] * 5), [1, 0, 0, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(_weights(decay(1e300), [1.0] * 3), [0, 0, 1], atol=1e-6)
     np.testing.assert_allclose(_weights(decay(1.0), [1.0] * 5), 0.2, rtol=1e-6)
     assert (np.diff(_weights(decay(1.5), [1.0] * 5)) > 0).all()
 

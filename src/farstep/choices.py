@@ -18,7 +18,7 @@ def truncation(text: str) -> int | None:
     kind, _, rest = text.partition(":")
     if text == "full":
         return None
-    if kind == "truncated" and rest.isdigit() and int(rest) > 0:
+    if kind == "truncated" and rest.isdecimal() and int(rest) > 0:
         return int(rest)
     raise FarstepError(
         f"there is no gradient '{text}'. {did_you_mean(kind, ['full', 'truncated:k'])} "

@@ -63,7 +63,7 @@ def mean_r_squared(
     """Return the mean over the dimensions that vary."""
     varies = ~np.isnan(values)
     total = np.where(varies, values, 0.0).sum(axis=1)
-    return total / np.maximum(varies.sum(axis=1), 1)
+    return np.where(varies.any(axis=1), total / np.maximum(varies.sum(axis=1), 1), np.nan)
 
 
 def _starts(episodes: Episodes, stride: int, most: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Horizon weights α_1 … α_h: profiles as values, each with a text form. All sum to one."""
 
 import abc
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -75,7 +76,7 @@ class Decay(Profile):
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return β^j over their sum, as a softmax so that no power overflows."""
         del logits
-        return jax.nn.softmax(jnp.arange(losses.shape[0]) * jnp.log(self.beta))
+        return jax.nn.softmax(jnp.arange(losses.shape[0]) * math.log(self.beta))
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,12 @@ class Own(Profile):
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return the function's values over their sum."""
         del logits
-        values = self.function(losses)
+        values = jnp.asarray(self.function(losses))
+        if values.shape != losses.shape:
+            raise FarstepError(
+                f"weights '{self.name}' returned shape {values.shape} for {losses.shape[0]} "
+                "losses; return one weight for each."
+            )
         return values / values.sum()
 
 

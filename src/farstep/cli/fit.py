@@ -46,9 +46,14 @@ class Fit:
             first, last = curve["validation"][best][0], curve["validation"][best][-1]
             print(
                 f"{name}{len(curve['score'])} epochs in {seconds:.1f} s, best epoch "
-                f"{best + 1}: validation loss {first:.4g} one step ahead, {last:.4g} at the horizon"
+                f"{best + 1}: validation loss {_shown(first)} one step ahead, {_shown(last)} at "
+                "the horizon"
             )
         print(f"wrote {self.out / MODEL_FILE}")
         if curves:
             for path in plot_training(model, self.out / "training", force=True):
                 print(f"wrote {path}")
+
+
+def _shown(loss: float | None) -> str:
+    return "not finite" if loss is None else f"{loss:.4g}"

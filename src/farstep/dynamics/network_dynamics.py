@@ -90,12 +90,12 @@ class NetworkDynamics(Dynamics):
         mean = scaling.target_mean + scaling.target_std * output[..., :d]
         if self.form.target == "delta":
             mean = state + mean
-        for cos, sin in self.form.angles:
-            radius = jnp.sqrt(mean[..., cos] ** 2 + mean[..., sin] ** 2 + 1e-12)
-            mean = mean.at[..., cos].divide(radius).at[..., sin].divide(radius)
         if self.form.bounds is not None:
             margin = self.form.bounds * (scaling.state_high - scaling.state_low)
             mean = jnp.clip(mean, scaling.state_low - margin, scaling.state_high + margin)
+        for cos, sin in self.form.angles:
+            radius = jnp.sqrt(mean[..., cos] ** 2 + mean[..., sin] ** 2 + 1e-12)
+            mean = mean.at[..., cos].divide(radius).at[..., sin].divide(radius)
         if self.form.learned_std:
             log_std = _soft_clamp(output[..., d:], *LOG_STD_RANGE)
         else:

@@ -59,5 +59,5 @@ class Scaling(eqx.Module):
 
 def _moments(values: np.ndarray) -> tuple[Array, Array]:
     std = values.std(axis=0)
-    std = np.where(std > 1e-8 * np.maximum(1.0, np.abs(values).max(axis=0)), std, 1.0)
+    std = np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
     return jnp.asarray(values.mean(axis=0), jnp.float32), jnp.asarray(std, jnp.float32)

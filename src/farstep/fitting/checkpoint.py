@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class Checkpoints:
     folder: Path | None
     identity: str
     """Of settings and data: a checkpoint of another fit is refused."""
+    replace: bool = False
+    """Start over in place of another fit."""
 
     def write(self, member: int, checkpoint: Checkpoint) -> None:
         """Replace a member's checkpoint, atomically."""
@@ -53,6 +56,8 @@ class Checkpoints:
         path = self._path(member)
         arrays, header = tensors.decode(path, "checkpoint")
         if header.get("identity") != self.identity:
+            if self.replace:
+                return None
             raise FarstepError(
                 f"{self.folder} holds an unfinished fit with other settings or data; continue "
                 "that one, choose another place, or pass --force (force=True) to start over."
@@ -69,6 +74,8 @@ class Checkpoints:
         if self.folder is not None:
             for path in self.folder.glob("checkpoint-*.safetensors"):
                 path.unlink()
+            for path in self.folder.glob(".checkpoint-*.part"):  # of a write that was killed
+                shutil.rmtree(path, ignore_errors=True)
 
     def _path(self, member: int) -> Path:
         assert self.folder is not None

@@ -1,7 +1,7 @@
 """The settings of a fit: one flat list that the API, the command line and files share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from farstep.choices import (
     Activation,
@@ -12,7 +12,7 @@ from farstep.choices import (
     Target,
     truncation,
 )
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,16 @@ class FitConfig:
             "r2_horizon": 1, "patience": 1, "members": 1, "seed": 0,
         }  # fmt: skip
         for name, value in least.items():
-            if getattr(self, name) < value:
-                raise FarstepError(f"{name} must be at least {value}, not {getattr(self, name)}.")
+            given = getattr(self, name)
+            if not isinstance(given, int) or not value <= given < 2**31:
+                raise FarstepError(
+                    f"{name} must be a whole number of at least {value}, not {given}."
+                )
+        for name, kind in get_type_hints(FitConfig).items():
+            words = get_args(kind) if get_origin(kind) is Literal else ()
+            if words and getattr(self, name) not in words:
+                given = str(getattr(self, name))
+                raise FarstepError(f"there is no {name} '{given}'. {did_you_mean(given, words)}")
         for name in ("learning_rate", "fixed_std", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
@@ -107,3 +115,7 @@ class FitConfig:
         truncation(self.gradient)
         if self.model == "linear" and (self.horizon, self.stride) != (1, 1):
             raise FarstepError("the linear model is fitted one step ahead; leave horizon at 1.")
+        if self.model == "linear" and self.members > 1:
+            raise FarstepError("an ensemble of linear models is not fitted; leave members at 1.")
+        if any(len(pair) != 2 or pair[0] == pair[1] for pair in self.angles):
+            raise FarstepError(f"angles {self.angles} must be pairs of two different dimensions.")

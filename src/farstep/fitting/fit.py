@@ -36,7 +36,7 @@ from farstep.fitting.training import (
     with_state,
 )
 from farstep.fitting.validation import residual_std, validate
-from farstep.model import MODEL_FILE, Model
+from farstep.model import MODEL_FILE, Model, load_model
 from farstep.objective import Objective
 from farstep.progress import Bar
 from farstep.systems.registry import import_attribute
@@ -75,19 +75,22 @@ def fit(
         train, validation = hold_out(train, config.seed)
     _check_alike(train, validation)
     folder = None if out is None else Path(out)
-    if folder is not None:
-        check_output(folder / MODEL_FILE, force)
     data = {"train": train.fingerprint, "validation": validation.fingerprint}
+    identity = identity_of(config=dataclasses.asdict(config), **data)
     versions = {package: version(package) for package in VERSIONS}
-    record: dict[str, Any] = {**data, "versions": versions}
+    record: dict[str, Any] = {**data, "identity": identity, "versions": versions}
+    checkpoints = Checkpoints(folder, identity, force)
+    if folder is not None:
+        finished = None if force else _finished(folder, identity)
+        if finished is not None:
+            checkpoints.remove()
+            return finished
+        check_output(folder / MODEL_FILE, force)
     if config.model == "linear":
         model = Model(
             fit_linear(train), train.signals, train.system, dataclasses.asdict(config), record
         )
         return _stored(model, folder, force)
-    checkpoints = Checkpoints(folder, identity_of(config=dataclasses.asdict(config), **data))
-    if force:
-        checkpoints.remove()
     run = FitRun(train, validation, config, chosen)
     fitted = [run.member(number, checkpoints) for number in range(config.members)]
     dynamics: Dynamics = fitted[0][0]
@@ -162,7 +165,14 @@ class FitRun:
             angles=config.angles,
             bounds=config.bounds,
         )
-        updates = sum(count for _, count in batch_sizes(len(self.windows), config.batch))
+        sizes = batch_sizes(len(self.windows), config.batch)
+        if config.normalisation == "batch" and min(size for size, _ in sizes) < 2:
+            raise FarstepError(
+                f"batch normalisation needs batches of at least two windows; {len(self.windows)} "
+                f"windows in batches of {config.batch} leave one alone. Choose another batch or "
+                "normalisation."
+            )
+        updates = sum(count for _, count in sizes)
         total = updates * config.epochs if config.schedule == "cosine" else None
         self.recipe = Recipe(
             objective=Objective(
@@ -216,11 +226,11 @@ class FitRun:
         state, record = compiled_epoch(
             at.state, dynamics, self.windows, chosen, key, recipe=self.recipe
         )
-        losses = np.asarray(record.losses)
-        if not np.isfinite(losses).all():
+        bad = np.asarray(record.not_finite)
+        if bad.any():
             raise FarstepError(
                 f"the fit diverged in epoch {len(at.curve.score) + 1}: the loss "
-                f"{int(np.argmin(np.isfinite(losses))) + 1} step(s) ahead is not finite. Try a "
+                f"{int(np.argmax(bad)) + 1} step(s) ahead is not finite. Try a "
                 "smaller learning rate, gradient clipping (clip=1), or a shorter horizon."
             )
         validation = validate(
@@ -257,9 +267,15 @@ def _settings(
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
     given = config.weights if weights is None else weights
     chosen = profile(given, lambda reference: import_attribute(reference, from_here=True))
-    config = dataclasses.replace(config, **{**settings, "weights": chosen.text})
+    plain = {name: _plain(value) for name, value in settings.items()}
+    config = dataclasses.replace(config, **{**plain, "weights": chosen.text})
     config.check()
     return config, chosen
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers as Python's, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_alike(train: Episodes, validation: Episodes) -> None:
@@ -277,6 +293,14 @@ def _optimiser(
     rate = optax.cosine_decay_schedule(learning_rate, total) if total else learning_rate
     adam = optax.adam(rate)
     return optax.chain(optax.clip_by_global_norm(clip), adam) if clip else adam
+
+
+def _finished(folder: Path, identity: str) -> Model | None:
+    """Return the model of this very fit, if it was stored already."""
+    if not (folder / MODEL_FILE).exists():
+        return None
+    model = load_model(folder / MODEL_FILE)
+    return model if model.record.get("identity") == identity else None
 
 
 def _stored(model: Model, folder: Path | None, force: bool) -> Model:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
@@ -44,6 +44,8 @@ class EpochRecord(NamedTuple):
     losses: Float[Array, " h"]
     weights: Float[Array, " h"]
     gradient_norm: Float[Array, ""]
+    not_finite: Bool[Array, " h"]
+    """Which horizons' losses were not finite in the first update where one was not."""
 
 
 class Recipe(NamedTuple):
@@ -104,7 +106,7 @@ def train_epoch(
     sizes = batch_sizes(len(chosen), recipe.batch)
     updates, horizon = sum(count for _, count in sizes), len(state.losses)
     keys = jax.random.split(update_key, (updates, horizon))
-    totals = jax.tree.map(jnp.zeros_like, (state.losses, jnp.zeros(())))
+    totals = (jnp.zeros(horizon), jnp.zeros(()), jnp.zeros(horizon, bool))
     used = done = 0
     for size, count in sizes:
         index = order[used : used + size * count].reshape(count, size)
@@ -112,15 +114,16 @@ def train_epoch(
         def update(carry: tuple, inputs: tuple) -> tuple[tuple, None]:
             state, totals = carry
             index, keys = inputs
-            state, measured = _update(state, dynamics, windows, index, keys, recipe)
-            return (state, jax.tree.map(jnp.add, totals, measured)), None
+            state, (losses, norm) = _update(state, dynamics, windows, index, keys, recipe)
+            bad = jnp.where(totals[2].any(), totals[2], ~jnp.isfinite(losses))
+            return (state, (totals[0] + losses, totals[1] + norm, bad)), None
 
         (state, totals), _ = jax.lax.scan(
             update, (state, totals), (index, keys[done : done + count])
         )
         used, done = used + size * count, done + count
-    losses, norm = jax.tree.map(lambda total: total / done, totals)
-    return state, EpochRecord(losses, current_weights(recipe.profile, state), norm)
+    weights = current_weights(recipe.profile, state)
+    return state, EpochRecord(totals[0] / done, weights, totals[1] / done, totals[2])
 
 
 def batch_sizes(windows: int, batch: int) -> list[tuple[int, int]]:

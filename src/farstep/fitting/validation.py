@@ -46,7 +46,7 @@ def validate(
     else:
         longest = min(config.r2_horizon, int(data.lengths.max()))
         longest = max(longest // dynamics.stride, 1) * dynamics.stride
-        score = -float(mean_r_squared(r_squared(dynamics, data, longest, _STARTS)).mean())
+        score = -float(np.nanmean(mean_r_squared(r_squared(dynamics, data, longest, _STARTS))))
     return Validation(losses, score)
 
 
