@@ -26,7 +26,7 @@ format: .venv/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/installed-bench
+bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 
 docs: .venv/installed-dev
@@ -43,14 +43,10 @@ docs: .venv/installed-dev
 	$(INSTALL) --editable '.[dev]'
 	touch .venv/installed $@
 
-.venv/installed-bench: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[dev,sb3]'
-	touch .venv/installed .venv/installed-dev $@
-
 # Pins everything, with all extras, at what pip picks today.
 constraints:
 	rm -rf .venv-constraints && $(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/python -m pip install --quiet --editable '.[sb3,ray,tune,dev]'
+	.venv-constraints/bin/python -m pip install --quiet --editable '.[ray,tune,dev]'
 	(head -n 1 constraints.txt; .venv-constraints/bin/python -m pip freeze --exclude-editable \
 		| sed 's/^\(torch==[0-9.]*\)+.*/\1/') > constraints.new
 	mv constraints.new constraints.txt && rm -rf .venv-constraints

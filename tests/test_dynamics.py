@@ -60,18 +60,29 @@ def test_delta_adds_to_the_state_what_next_predicts_whole():
 
 
 def test_projection_puts_pairs_on_the_circle():
-    mean = _network(angles=((0, 1),)).predict(jnp.array([2.0, 9.0, 2.0]), jnp.zeros(2)).mean
+    model, action = _network(angles=((0, 1),)), jnp.zeros(2)
+    mean = model.predict(jnp.array([3.0, 4.0, 2.0]), action).mean
     assert float(mean[0] ** 2 + mean[1] ** 2) == pytest.approx(1.0, abs=1e-5)
-    free = _network().predict(jnp.array([2.0, 9.0, 2.0]), jnp.zeros(2)).mean
+    free = _network().predict(jnp.array([0.6, 0.8, 2.0]), action).mean
     assert float(mean[0] / mean[1]) == pytest.approx(float(free[0] / free[1]), rel=1e-4)
+    # A sample leaves the circle; fed back, it is put there again.
+    again = model.predict(jnp.array([0.6, 0.8, 2.0]), action).mean
+    np.testing.assert_allclose(mean, again, rtol=1e-5)
 
 
-def test_bounds_keep_the_mean_near_the_training_range():
-    model = _network(target="delta", bounds=0.1)
-    mean = model.predict(jnp.array([100.0, -1000.0, 2.0]), jnp.zeros(2)).mean
+def test_bounds_keep_states_near_the_training_range():
+    model = _network(bounds=0.1)
     low, high = model.scaling.state_low, model.scaling.state_high
-    assert float(mean[0]) == pytest.approx(float(high[0] + 0.1 * (high[0] - low[0])))
-    assert float(mean[1]) == pytest.approx(float(low[1] - 0.1 * (high[1] - low[1])))
+    low, high = low - 0.1 * (high - low), high + 0.1 * (high - low)
+    far = dataclasses.replace(
+        model, network=dataclasses.replace(model.network, head_bias=jnp.array([1e4, -1e4, 0.0]))
+    )
+    mean = far.predict(jnp.zeros(3), jnp.zeros(2)).mean
+    np.testing.assert_allclose(mean[:2], [high[0], low[1]], rtol=1e-5)
+    outside, edge = jnp.array([100.0, -1000.0, 2.0]), jnp.array([high[0], low[1], 2.0])
+    np.testing.assert_array_equal(
+        model.predict(outside, jnp.zeros(2)).mean, model.predict(edge, jnp.zeros(2)).mean
+    )
 
 
 def test_a_learned_deviation_stays_in_its_range_and_a_fixed_one_is_fixed():

@@ -28,7 +28,7 @@ from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import FitRun, fit, hold_out
 from farstep.fitting.training import batch_sizes, initial_state, train_epoch
 from farstep.model import load_model
-from farstep.scoring import mean_r_squared, r_squared
+from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.weights import decay, profile
 from farstep.windows import Windows
 

@@ -7,7 +7,7 @@ import pytest
 from farstep.dynamics.linear import LinearDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
-from farstep.scoring import mean_r_squared, r_squared
+from farstep.scoring.errors import mean_r_squared, r_squared
 
 
 def _persistence(d: int) -> LinearDynamics:

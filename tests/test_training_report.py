@@ -21,6 +21,8 @@ def test_the_curve_has_a_line_for_each_horizon_and_marks_the_best_epoch():
     assert np.asarray(losses.lines[-1].get_xdata())[0] == 2
     np.testing.assert_array_equal(np.asarray(weights.lines[0].get_ydata()), [0.5, 0.6])
     np.testing.assert_array_equal(np.asarray(gradient.lines[0].get_ydata()), [1.0, 0.5])
+    losses, weights, gradient = training_figure(curve, curve, curve).axes
+    assert (len(losses.lines), len(weights.lines), len(gradient.lines)) == (4 + 2, 4, 1 + 2)
 
 
 def test_a_model_without_a_curve_is_said(tmp_path: Path):

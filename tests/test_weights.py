@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farstep.errors import FarstepError
-from farstep.weights import decay, explicit, learned, profile, proportional, uniform
+from farstep.weights import Losses, decay, explicit, learned, profile, proportional, uniform
 
 
 def _weights(given: object, losses: list[float], logits: list[float] | None = None) -> np.ndarray:
@@ -106,3 +106,13 @@ def test_the_text_form_goes_there_and_back(text: str):
 def test_bad_profiles_say_what_they_must_be(given: str, said: str):
     with pytest.raises(FarstepError, match=said):
         profile(given)
+
+
+def test_a_function_is_known_by_its_source_and_other_profiles_by_their_text():
+    def halves(losses: Losses) -> Losses:
+        return losses / 2
+
+    assert "return losses / 2" in profile(halves).source
+    assert profile(decay(0.5)).source == ""
+    assert profile(jnp.ones_like).source != ""
+    assert profile(eval("lambda losses: losses")).source == ""

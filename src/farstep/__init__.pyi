@@ -15,6 +15,8 @@ from .errors import DataWarning as DataWarning
 from .errors import FarstepError as FarstepError
 
 # Models
+from .evaluation.evaluate import Evaluation as Evaluation
+from .evaluation.evaluate import score as score
 from .fitting.fit import fit as fit
 from .model import Model as Model
 from .model import load_model as load_model

@@ -5,20 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from numpy.typing import ArrayLike
 
 from farstep import tensors
 from farstep.choices import Propagation
-from farstep.dynamics.contract import Dynamics, Gaussian
+from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.description import describe_dynamics, empty_dynamics
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
-from farstep.rollout import rollout
+from farstep.rollout import rollouts
 from farstep.signals import Signals
 
 _FORMAT = 1
@@ -83,7 +81,7 @@ class Model:
             raise FarstepError(f"{steps} steps were asked for; give a multiple of {stride}.")
         flat = jnp.asarray(start.reshape(-1, d)), jnp.asarray(given.reshape(-1, steps, k))
         keys = jax.random.split(jax.random.key(seed), len(flat[0]))
-        mean, log_std = _rollouts(self.dynamics, *flat, keys, propagation)
+        mean, log_std = rollouts(self.dynamics, *flat, keys, propagation)
         shape = (*start.shape[:-1], steps // stride, d)
         return np.asarray(mean).reshape(shape), np.exp(log_std).reshape(shape)
 
@@ -100,13 +98,6 @@ class Model:
         }
         publish(path, {"": tensors.encode(tensors.to_arrays(self.dynamics), header)}, force)
         return path
-
-
-@eqx.filter_jit
-def _rollouts(
-    dynamics: Dynamics, states: Array, actions: Array, keys: Array, propagation: Propagation
-) -> Gaussian:
-    return jax.vmap(lambda s, a, k: rollout(dynamics, s, a, k, propagation))(states, actions, keys)
 
 
 def load_model(path: str | Path) -> Model:

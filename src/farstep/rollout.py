@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
@@ -79,6 +80,20 @@ def rollout(
     keys = jax.random.split(key, 1 + blocks.shape[0])
     memory = dynamics.begin(keys[0])
     return compose(dynamics.step, memory, state, blocks, keys[1:], propagation)[0]
+
+
+@eqx.filter_jit
+def rollouts(
+    dynamics: Dynamics,
+    states: Float[Array, "n d"],
+    actions: Float[Array, "n steps k"],
+    keys: Key[Array, " n"],
+    propagation: Propagation = "mean",
+) -> Gaussian:
+    """Roll a model out from many states, in one compiled program."""
+    return jax.vmap(lambda s, a, key: rollout(dynamics, s, a, key, propagation))(
+        states, actions, keys
+    )
 
 
 def action_blocks(actions: Float[Array, "*batch_steps k"], stride: int) -> Array:

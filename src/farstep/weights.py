@@ -1,6 +1,7 @@
 """Horizon weights α_1 … α_h: profiles as values, each with a text form. All sum to one."""
 
 import abc
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,11 @@ class Profile(abc.ABC):
     def trained(self) -> bool:
         """Whether the gradient flows into the weights."""
         return False
+
+    @property
+    def source(self) -> str:
+        """What defines the profile beyond its text: a function's own source, if it can be read."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,14 @@ class Own(Profile):
     def text(self) -> str:
         """`module:attribute`."""
         return self.name
+
+    @property
+    def source(self) -> str:
+        """The function as it is written; it cannot be read where it was typed in."""
+        try:
+            return inspect.getsource(self.function)
+        except (OSError, TypeError):
+            return ""
 
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return the function's values over their sum."""

@@ -1,5 +1,6 @@
 """The `farstep` command: parses, calls, prints. What it does is in the library."""
 
+import os
 import sys
 import warnings
 from typing import Annotated
@@ -9,6 +10,7 @@ import tyro
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
 from farstep.cli.fit import Fit
+from farstep.cli.score import Score
 from farstep.cli.systems import Systems
 from farstep.errors import DataWarning, FarstepError
 
@@ -16,6 +18,7 @@ Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Score, tyro.conf.subcommand("score")]
     | Annotated[Systems, tyro.conf.subcommand("systems")]
 )
 
@@ -50,6 +53,8 @@ def main() -> None:
     except FarstepError as error:
         print(f"farstep: {error}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print("farstep: stopped; nothing was written.", file=sys.stderr)
         sys.exit(130)

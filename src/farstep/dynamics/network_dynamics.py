@@ -34,7 +34,7 @@ class Form:
     angles: tuple[tuple[int, int], ...] = ()
     """(cos, sin) pairs of state dimensions that are projected onto the circle."""
     bounds: float | None = None
-    """Keep means within the training range, widened by this share of it on both sides."""
+    """Keep states within the training range, widened by this share of it on both sides."""
 
 
 class NetworkDynamics(Dynamics):
@@ -68,6 +68,7 @@ class NetworkDynamics(Dynamics):
 
     def predict(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Gaussian:
         """Return the Gaussian over the state `stride` steps later, as in evaluation."""
+        state = self._constrained(state)
         x = self.scaling.inputs(state, action)
         return self._gaussian(evaluate(self.network, self.statistics, x, self.form.network), state)
 
@@ -79,6 +80,7 @@ class NetworkDynamics(Dynamics):
         key: PRNGKeyArray,
     ) -> tuple[Gaussian, tuple[Statistics, ...]]:
         """Return a batch's Gaussians as in training, and the running statistics after it."""
+        states = self._constrained(states)
         x = self.scaling.inputs(states, actions)
         output, statistics = train(self.network, statistics, x, self.form.network, key)
         return self._gaussian(output, states), statistics
@@ -90,17 +92,26 @@ class NetworkDynamics(Dynamics):
         mean = scaling.target_mean + scaling.target_std * output[..., :d]
         if self.form.target == "delta":
             mean = state + mean
-        if self.form.bounds is not None:
-            margin = self.form.bounds * (scaling.state_high - scaling.state_low)
-            mean = jnp.clip(mean, scaling.state_low - margin, scaling.state_high + margin)
-        for cos, sin in self.form.angles:
-            radius = jnp.sqrt(mean[..., cos] ** 2 + mean[..., sin] ** 2 + 1e-12)
-            mean = mean.at[..., cos].divide(radius).at[..., sin].divide(radius)
+        mean = self._constrained(mean)
         if self.form.learned_std:
             log_std = _soft_clamp(output[..., d:], *LOG_STD_RANGE)
         else:
             log_std = jnp.broadcast_to(self.fixed_log_std, mean.shape)
         return Gaussian(mean, log_std + jnp.log(scaling.target_std))
+
+    def _constrained(self, state: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        """Return the state within the bounds and on the circles: of means, and of what is fed in.
+
+        A sample that is fed back is constrained so too, although it is drawn around a mean.
+        """
+        if self.form.bounds is not None:
+            low, high = self.scaling.state_low, self.scaling.state_high
+            margin = self.form.bounds * (high - low)
+            state = jnp.clip(state, low - margin, high + margin)
+        for cos, sin in self.form.angles:
+            radius = jnp.sqrt(state[..., cos] ** 2 + state[..., sin] ** 2 + 1e-12)
+            state = state.at[..., cos].divide(radius).at[..., sin].divide(radius)
+        return state
 
 
 def _soft_clamp(x: Array, low: float, high: float) -> Array:

@@ -75,8 +75,13 @@ class TensorBoard:
                 self._scalar(f"{name}/{j}", value, epoch)
         self._scalar("gradient_norm", curve.gradient_norm[-1], epoch)
         self._scalar("score", curve.score[-1], epoch)
+        self._writer.flush()  # before the checkpoint, so that a killed fit misses nothing
 
-    def close(self) -> None:
+    def __enter__(self) -> "TensorBoard":
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Finish the files."""
         if self._writer is not None:
             self._writer.close()

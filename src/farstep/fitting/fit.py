@@ -76,7 +76,7 @@ def fit(
     _check_alike(train, validation)
     folder = None if out is None else Path(out)
     data = {"train": train.fingerprint, "validation": validation.fingerprint}
-    identity = identity_of(config=dataclasses.asdict(config), **data)
+    identity = identity_of(config=dataclasses.asdict(config), weights_source=chosen.source, **data)
     versions = {package: version(package) for package in VERSIONS}
     record: dict[str, Any] = {**data, "identity": identity, "versions": versions}
     checkpoints = Checkpoints(folder, identity, force)
@@ -201,8 +201,10 @@ class FitRun:
         at = checkpoints.read(number, state) or Checkpoint(state, _copy(state), Curve(), False)
         start = len(at.curve.score)
         name = f"member {number + 1}/{self.config.members}" if self.config.members > 1 else "fit"
-        board = TensorBoard(checkpoints.folder, number, start)
-        with Bar(name, self.config.epochs, "epochs", start) as bar:
+        with (
+            TensorBoard(checkpoints.folder, number, start) as board,
+            Bar(name, self.config.epochs, "epochs", start) as bar,
+        ):
             for epoch in range(start, self.config.epochs):
                 if at.finished:
                     break
@@ -210,7 +212,6 @@ class FitRun:
                 board.add(at.curve)
                 checkpoints.write(number, at)
                 bar.advance(_status(at.curve))
-        board.close()
         if at.curve.best is None:
             raise FarstepError(
                 "no epoch gave a finite validation score: the model diverges when it is rolled "

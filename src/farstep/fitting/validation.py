@@ -13,7 +13,7 @@ from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
 from farstep.objective import Objective, horizon_losses
 from farstep.rollout import action_blocks
-from farstep.scoring import mean_r_squared, r_squared
+from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.windows import Windows
 
 _BLOCK = 512

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
-from farstep.report.figures import COLOURS, check_figure, plain, save
+from farstep.report.charts import COLOURS
+from farstep.report.figures import check_figure, plain, save
 
 _COLUMNS = 5
 _FEW = 10

@@ -7,11 +7,6 @@ from matplotlib.figure import Figure
 
 from farstep.files import check_output, publish
 
-COLOURS = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000",
-)  # fmt: skip
-"""Okabe and Ito's, told apart by colour-blind readers too."""
-
 
 def check_figure(stem: Path, force: bool = False) -> None:
     """Fail now, before any drawing, if `save` would."""

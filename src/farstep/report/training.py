@@ -19,22 +19,33 @@ def plot_training(model: Model, stem: str | Path, force: bool = False) -> list[P
     curves = model.record.get("curves")
     if not curves:
         raise FarstepError("the model has no training curve; a linear model is fitted at once.")
-    return save(training_figure(curves[0]), Path(stem), force)
+    return save(training_figure(*curves), Path(stem), force)
 
 
-def training_figure(curve: Mapping[str, Any]) -> Figure:
-    """Draw losses, horizon weights and gradient norm against epochs."""
+def training_figure(curve: Mapping[str, Any], *others: Mapping[str, Any]) -> Figure:
+    """Draw losses, horizon weights and gradient norm against epochs.
+
+    Of an ensemble's other members only the losses at h and the gradient are drawn, in grey.
+    """
     figure = Figure(figsize=(10.5, 3.2), layout="constrained")
     losses, weights, gradient = figure.subplots(1, 3)
     _lines(losses, curve["validation"], "validation loss", curve["best_epoch"])
     _lines(weights, curve["weights"], "horizon weights", curve["best_epoch"])
-    epochs = np.arange(1, len(curve["gradient_norm"]) + 1)
-    gradient.plot(epochs, np.array(curve["gradient_norm"], float), color="black", lw=1)
+    for other in others:
+        far = [row[-1] for row in other["validation"]]
+        label = "other members" if other is others[0] else None
+        losses.plot(*_numbered(far), color="grey", lw=0.7, alpha=0.6, label=label)
+        gradient.plot(*_numbered(other["gradient_norm"]), color="grey", lw=0.7, alpha=0.6)
+    gradient.plot(*_numbered(curve["gradient_norm"]), color="black", lw=1)
     gradient.set(title="mean gradient norm", xlabel="epoch", yscale="log")
     figure.legend(*losses.get_legend_handles_labels(), loc="outside right center", fontsize=7)
     if all(value is not None and value > 0 for row in curve["validation"] for value in row):
         losses.set_yscale("log")
     return figure
+
+
+def _numbered(values: list[float | None]) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(1, len(values) + 1), np.array(values, float)
 
 
 def _lines(axes: Axes, rows: list[list[float | None]], title: str, best: int | None) -> None:

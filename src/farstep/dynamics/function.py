@@ -1,0 +1,73 @@
+"""A user's own function, in NumPy or PyTorch, as a model of dynamics."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from farstep.dynamics.contract import Dynamics, Gaussian
+from farstep.errors import FarstepError, one_line
+
+
+class FunctionDynamics(Dynamics):
+    """(states, actions) → next states, or their means and standard deviations; many at once.
+
+    The function runs outside the compiled program, on NumPy arrays (n, d) and (n, k); a PyTorch
+    module gets tensors. What it raises is told in one line.
+    """
+
+    function: Callable[..., Any] = eqx.field(static=True)
+    stride: int = eqx.field(static=True, default=1)
+
+    def predict(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Gaussian:
+        """Call the function; without a standard deviation its prediction is taken as exact."""
+        shape = jax.ShapeDtypeStruct(state.shape, jnp.float32)
+        mean, std = jax.pure_callback(
+            self._call, (shape, shape), state, action, vmap_method="broadcast_all"
+        )
+        return Gaussian(mean, jnp.log(std))
+
+    def _call(self, states: Any, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        states, actions = np.asarray(states), np.asarray(actions)
+        shape = states.shape
+        states, actions = states.reshape(-1, shape[-1]), actions.reshape(-1, actions.shape[-1])
+        mean, std = self.call(states, actions)
+        return mean.reshape(shape), std.reshape(shape)
+
+    def call(
+        self, states: Float[np.ndarray, "n d"], actions: Float[np.ndarray, "n k"]
+    ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
+        """Return mean and standard deviation of the next states; 0 where none is given."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        try:
+            result = _evaluated(self.function, states, actions)
+        except Exception as error:  # whatever the user's own code raises
+            raise FarstepError(
+                f"'{name}' failed on states {states.shape} and actions {actions.shape}: "
+                f"{one_line(error)}"
+            ) from error
+        mean, std = result if isinstance(result, tuple) else (result, None)
+        parts = [np.asarray(part, np.float32) for part in (mean, std) if part is not None]
+        if any(part.shape != states.shape for part in parts):
+            shapes = " and ".join(str(part.shape) for part in parts)
+            raise FarstepError(
+                f"'{name}' returned {shapes} for states {states.shape}; return the next states, "
+                "one row for each, or a pair of their means and standard deviations."
+            )
+        return parts[0], parts[1] if len(parts) > 1 else np.zeros_like(parts[0])
+
+
+def _evaluated(function: Callable[..., Any], states: np.ndarray, actions: np.ndarray) -> Any:
+    torch = sys.modules.get("torch")  # nobody has a module of it without having imported it
+    if torch is None or not isinstance(function, torch.nn.Module):
+        return function(states, actions)
+    with torch.no_grad():
+        result = function(torch.from_numpy(states.copy()), torch.from_numpy(actions.copy()))
+    parts = result if isinstance(result, tuple) else (result,)
+    arrays = tuple(part.cpu().numpy() for part in parts)
+    return arrays if isinstance(result, tuple) else arrays[0]

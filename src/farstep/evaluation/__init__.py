@@ -1,0 +1,1 @@
+"""Scoring models on a dataset, and the pictures of it."""

@@ -1,0 +1,196 @@
+"""score: models and episodes in; R² against horizon, calibration and pictures out."""
+
+import json
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from farstep.checks import check_horizon
+from farstep.dynamics.contract import Dynamics
+from farstep.episodes import Episodes
+from farstep.errors import DataWarning, FarstepError
+from farstep.evaluation.entries import Entry, Scorable, baselines, entries, oracle
+from farstep.files import publish
+from farstep.progress import track
+from farstep.report.animation import animation
+from farstep.report.figures import check_figure
+from farstep.report.score_page import score_page
+from farstep.report.scores import r2_chart, score_charts
+from farstep.report.static import save_chart
+from farstep.scoring.calibration import calibration
+from farstep.scoring.errors import errors, mean_r_squared
+from farstep.scoring.score import Score
+from farstep.scoring.trajectories import Trajectories, trajectories
+from farstep.signals import Signals
+from farstep.systems.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What `score` measured; draws itself."""
+
+    scores: tuple[Score, ...]
+    trajectories: Trajectories
+    signals: Signals
+    system: str | None
+    horizon: int
+    about: str
+    """What the models were scored on, in a sentence."""
+    notes: tuple[str, ...] = ()
+    """What else has to be said, such as dimensions left out."""
+
+    def __getitem__(self, name: str) -> Score:
+        """Return the score of this name."""
+        for one in self.scores:
+            if one.name == name:
+                return one
+        raise KeyError(f"{name}; there are {', '.join(one.name for one in self.scores)}")
+
+    def plot(self, path: str | Path, force: bool = False) -> list[Path]:
+        """Draw R² against horizon, as PNG and PDF whatever the path's suffix."""
+        return save_chart(r2_chart(self.scores), Path(path).with_suffix(""), force)
+
+    def save(self, out: str | Path, force: bool = False) -> list[Path]:
+        """Write the numbers, all pictures and one HTML page into a directory; return the files."""
+        out = Path(out)
+        charts = score_charts(self.scores, self.trajectories, self.signals)
+        for chart in charts:
+            check_figure(out / chart.name, force)
+        written = [path for one in charts for path in save_chart(one, out / one.name, force)]
+        contents = {"scores.json": json.dumps(self.to_json(), indent=1).encode() + b"\n"}
+        moving = animation(self.trajectories, self.system)
+        if moving is not None:
+            contents["animation.gif"] = moving
+        contents["report.html"] = score_page(
+            self.scores, charts, moving, self.about, self.notes
+        ).encode()
+        for name, data in contents.items():
+            publish(out / name, {"": data}, force)
+        return [*written, *(out / name for name in contents)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+        return {
+            "about": self.about,
+            "notes": list(self.notes),
+            "horizon": self.horizon,
+            "state_names": list(self.signals.state_names),
+            "scores": [one.to_json() for one in self.scores],
+        }
+
+
+def score(
+    models: Scorable | Sequence[Scorable] | Mapping[str, Scorable | Sequence[Scorable]],
+    episodes: Episodes,
+    horizon: int = 100,
+    *,
+    train: Episodes | None = None,
+    system: System | str | None = None,
+    references: bool = True,
+) -> Evaluation:
+    """Measure how far ahead models can be trusted, on all sub-trajectories of some episodes.
+
+    Args:
+        models: One, a list, or a dictionary of names. A model is what `fit` returns, or any
+            function (states, actions) → next states, or their means and standard deviations, in
+            NumPy or a PyTorch module; arrays have one row for each state. Models of a list that
+            differ in their seed alone, and lists in a dictionary, share a line with an interval.
+        episodes: What they are scored on, such as the test part of a split.
+        horizon: Steps ahead, H; a multiple of h for a model that spans h steps at once.
+        train: What the linear baseline is fitted on; without it there is none.
+        system: Whose simulator is the oracle, by default that of the data, if it comes with
+            Farstep.
+        references: Whether baselines and the oracle are scored too.
+    """
+    check_horizon(horizon, episodes.lengths)
+    found = entries(models, episodes)
+    if references:
+        best = oracle(episodes, system)
+        found = [*baselines(episodes, train), *found, *([best] if best else [])]
+    repeated = [entry.name for entry in found]
+    for name in set(repeated):
+        if repeated.count(name) > 1:
+            raise FarstepError(f"'{name}' is the name of a baseline; call your model otherwise.")
+    if not found:
+        raise FarstepError("there is nothing to score; give a model, or leave the baselines on.")
+    try:
+        scores = tuple(
+            _scored(entry, episodes, horizon)
+            for entry in track(found, len(found), "score", "models")
+        )
+        shown = {entry.name: entry.predictors[0] for entry in found if entry.kind != "baseline"}
+        few = trajectories(shown, episodes, horizon)
+    except jax.errors.JaxRuntimeError as error:
+        raise _users_own(error) from error
+    constant = np.isnan(scores[0].r2_dimensions).all(axis=(0, 1))
+    notes = tuple(_notes(scores, np.array(episodes.signals.state_names)[constant].tolist()))
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=2)
+    return Evaluation(
+        scores=scores,
+        trajectories=few,
+        signals=episodes.signals,
+        system=episodes.system,
+        horizon=horizon,
+        about=_about(episodes),
+        notes=notes,
+    )
+
+
+def _scored(entry: Entry, episodes: Episodes, horizon: int) -> Score:
+    sums = errors(entry.predictors, episodes, horizon)
+    values = sums.r_squared
+    count = horizon // values.shape[2]
+    several = not np.isnan(sums.spread).any() and (sums.spread > 0).any()
+    with np.errstate(invalid="ignore"):
+        parts = [mean_r_squared(sum_ / sums.variation[-1]) for sum_ in (sums.bias[-1], sums.spread)]
+    measured = [
+        calibration(one, episodes, horizon) for one in entry.predictors if isinstance(one, Dynamics)
+    ]
+    return Score(
+        name=entry.name,
+        kind=entry.kind,
+        steps=np.arange(count, horizon + 1, count),
+        r2_dimensions=values[0],
+        r2_clean_dimensions=values[1] if len(values) > 1 else None,
+        bias=parts[0] if several else None,
+        variance=parts[1] if several else None,
+        calibrations=tuple(one for one in measured if one is not None),
+    )
+
+
+def _notes(scores: Sequence[Score], constant: Sequence[str]) -> list[str]:
+    notes = []
+    if constant:
+        notes.append(
+            f"{', '.join(constant)} does not vary in these episodes and has no R²; it is left out "
+            "of the means."
+        )
+    notes += [
+        f"'{one.name}' diverges: from {one.diverged} steps ahead on, some predictions are not "
+        "finite, and R² is minus infinity."
+        for one in scores
+        if one.diverged is not None
+    ]
+    return notes
+
+
+def _about(episodes: Episodes) -> str:
+    source = f" of {episodes.system}" if episodes.system else ""
+    clean = ", with states without noise" if episodes.clean_states is not None else ""
+    return (
+        f"{len(episodes)} episodes, {episodes.num_steps} steps{source}{clean} "
+        f"(fingerprint {episodes.fingerprint[:12]})"
+    )
+
+
+def _users_own(error: BaseException) -> Exception:
+    """Return the error that a user's function raised inside the compiled program."""
+    found = re.search(r"FarstepError: (.*)", str(error))
+    return FarstepError(found[1]) if found else RuntimeError(str(error))

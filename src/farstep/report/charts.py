@@ -1,0 +1,70 @@
+"""Charts as plain values, drawn twice: as PNG and PDF, and interactively in an HTML page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+COLOURS = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000",
+)  # fmt: skip
+"""Okabe and Ito's, told apart by colour-blind readers too."""
+
+
+Style: TypeAlias = Literal["solid", "dashed", "dotted"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """y against x, with a band from low to high if there is one."""
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    colour: str = COLOURS[0]
+    style: Style = "solid"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Some lines in one pair of axes."""
+
+    title: str
+    lines: Sequence[Line]
+    x_label: str = ""
+    y_label: str = ""
+    log: bool = False
+    """A logarithmic y axis."""
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Some panels side by side; lines of one name share an entry of the legend."""
+
+    name: str
+    """Of the files, without suffix."""
+    title: str
+    panels: Sequence[Panel]
+    columns: int = 1
+    note: str = ""
+    """A sentence below the picture."""
+
+    @property
+    def legend(self) -> dict[str, tuple[int, Line]]:
+        """The first line of each name, and the panel that it is in."""
+        found: dict[str, tuple[int, Line]] = {}
+        for number, panel in enumerate(self.panels):
+            for line in panel.lines:
+                found.setdefault(line.name, (number, line))
+        return found
+
+
+def finite(values: ArrayLike) -> np.ndarray:
+    """Return numbers with NaN in place of infinity, which no chart can show."""
+    array = np.asarray(values, np.float64)
+    return np.where(np.isfinite(array), array, np.nan)

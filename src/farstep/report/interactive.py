@@ -1,0 +1,123 @@
+"""Charts as Plotly figures, and pages of them that need nothing but the file."""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from farstep.report.charts import Chart, Line, finite
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1c1c1c; background: #fff; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px;
+        display: block; overflow-x: auto; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd;
+         white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+.note { color: #555; font-size: 13px; }
+img { max-width: 100%; }
+"""
+_DASH = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """Return a whole HTML page; Plotly's program is inside it, so that it opens offline."""
+    from plotly.offline import get_plotlyjs
+
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+        f"<script>{get_plotlyjs()}</script></head>\n"
+        f"<body><h1>{html.escape(title)}</h1>\n{chr(10).join(parts)}\n</body></html>\n"
+    )
+
+
+def chart_html(chart: Chart) -> str:
+    """Return a chart as a part of a page."""
+    import plotly.io
+
+    drawn = plotly.io.to_html(
+        chart_figure(chart),
+        include_plotlyjs=False,
+        full_html=False,
+        div_id=f"chart-{chart.name}",
+        config={"displaylogo": False, "responsive": True},
+    )
+    note = f'<p class="note">{html.escape(chart.note)}</p>' if chart.note else ""
+    return f"<h2>{html.escape(chart.title)}</h2>{drawn}{note}"
+
+
+def table_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as a part of a page."""
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def chart_figure(chart: Chart) -> Any:
+    """Return a chart as a Plotly figure."""
+    from plotly.subplots import make_subplots
+
+    columns = min(chart.columns, len(chart.panels))
+    rows = -(-len(chart.panels) // columns)
+    titles = [panel.title for panel in chart.panels]
+    figure = make_subplots(rows, columns, subplot_titles=titles)
+    first = chart.legend
+    for number, panel in enumerate(chart.panels):
+        row, column = number // columns + 1, number % columns + 1
+        for line in panel.lines:
+            traces = _traces(line, legend=first[line.name] == (number, line))
+            figure.add_traces(traces, rows=row, cols=column)
+        bottom = number + columns >= len(chart.panels)
+        figure.update_xaxes(title_text=panel.x_label if bottom else "", row=row, col=column)
+        figure.update_yaxes(
+            title_text=panel.y_label if column == 1 else "",
+            type="log" if panel.log else "linear",
+            row=row,
+            col=column,
+        )
+        if panel.y_range is not None:
+            low, high = np.log10(panel.y_range) if panel.log else panel.y_range
+            figure.update_yaxes(range=[float(low), float(high)], row=row, col=column)
+    figure.update_annotations(font_size=12)
+    figure.update_layout(
+        template="plotly_white",
+        hovermode="x unified" if len(chart.panels) == 1 else "closest",
+        height=440 if rows == 1 else 240 * rows + 80,
+        margin={"l": 60, "r": 20, "t": 40, "b": 50},
+        legend={"groupclick": "togglegroup"},
+    )
+    return figure
+
+
+def _traces(line: Line, legend: bool) -> list[Any]:
+    from plotly import graph_objects
+
+    x, y = np.asarray(line.x).tolist(), _values(line.y)
+    common = {"x": x, "mode": "lines", "legendgroup": line.name}
+    traces = []
+    if line.low is not None and line.high is not None:
+        edge = {**common, "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+        traces.append(graph_objects.Scatter(y=_values(line.low), **edge))
+        fill = {"fill": "tonexty", "fillcolor": _faint(line.colour)}
+        traces.append(graph_objects.Scatter(y=_values(line.high), **edge, **fill))
+    style = {"color": line.colour, "dash": _DASH[line.style], "width": 2}
+    named = {"name": line.name, "showlegend": legend, "line": style}
+    hover = {"hovertemplate": "%{x}: %{y:.4g}"}
+    return [*traces, graph_objects.Scatter(y=y, **common, **named, **hover)]
+
+
+def _values(values: Any) -> list[float | None]:
+    """Return numbers for JSON; a gap is None."""
+    return [None if np.isnan(value) else value for value in finite(values).tolist()]
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"

@@ -1,0 +1,32 @@
+"""One self-contained page about a scoring."""
+
+import base64
+import html
+from collections.abc import Sequence
+
+from farstep.report.charts import Chart
+from farstep.report.interactive import chart_html, page, table_html
+from farstep.report.score_table import score_tables
+from farstep.scoring.score import Score
+
+
+def score_page(
+    scores: Sequence[Score],
+    charts: Sequence[Chart],
+    moving: bytes | None,
+    about: str,
+    notes: Sequence[str],
+) -> str:
+    """Return the page: tables, charts and the animation."""
+    parts = [f"<p>Scored on all sub-trajectories of {html.escape(about)}.</p>"]
+    parts += [f'<p class="note">Note: {html.escape(note)}</p>' for note in notes]
+    tables = [
+        f"<h2>{html.escape(table.title)}</h2>{table_html(table.columns, table.rows)}"
+        for table in score_tables(scores)
+    ]
+    parts += [tables[0], *(chart_html(chart) for chart in charts), *tables[1:]]
+    if moving is not None:
+        picture = f"data:image/gif;base64,{base64.b64encode(moving).decode()}"
+        parts.append("<h2>Real and imagined, side by side</h2>")
+        parts.append(f'<img alt="The real system beside the imagined ones" src="{picture}">')
+    return page("How far can the models be trusted?", parts)

@@ -1,0 +1,127 @@
+"""The numbers of a scoring as tables, for the terminal and the page."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from farstep.scoring.calibration import LEVELS
+from farstep.scoring.score import THRESHOLDS, Score
+
+HORIZONS = (1, 10, 25, 50, 100, 200, 500, 1000)
+"""Those up to H are shown, and H."""
+
+
+class ScoreTable(NamedTuple):
+    """Rows of text below columns."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def score_tables(scores: Sequence[Score]) -> list[ScoreTable]:
+    """Return R² and what follows from it, and the calibration if it is known."""
+    longest = max(int(score.steps[-1]) for score in scores)
+    shown = sorted({horizon for horizon in (*HORIZONS, longest) if horizon <= longest})
+    tables = [_r2_table(scores, shown, longest)]
+    if any(score.r2_clean is not None for score in scores):
+        tables.append(_clean_table(scores, shown))
+    known = [score for score in scores if score.calibrations]
+    if known:
+        tables.append(_calibration_table(known, shown))
+    several = [score for score in scores if score.variance is not None]
+    if several:
+        tables.append(_spread_table(several, shown))
+    return tables
+
+
+def number(value: float, half: float = math.nan) -> str:
+    """Return R² as text, with half its interval where there is one."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    text = f"{value:.4f}" if abs(value) < 10 else f"{value:.3g}"
+    return text if math.isnan(half) else f"{text} ± {half:.2g}"
+
+
+def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> ScoreTable:
+    columns = [
+        "",
+        "seeds",
+        *(f"R²({horizon})" for horizon in shown),
+        "mean R²",
+        *(f"< {threshold:g} at" for threshold in THRESHOLDS),
+        "growth",
+    ]
+    rows = []
+    for score in scores:
+        below = [score.falls_below(threshold) for threshold in THRESHOLDS]
+        rate = score.growth_rate
+        rows.append(
+            [
+                score.name,
+                str(score.seeds),
+                *(number(*score.at(horizon)) for horizon in shown),
+                number(*score.mean_r2),
+                *(f"> {longest}" if horizon is None else str(horizon) for horizon in below),
+                "–" if math.isnan(rate) else f"{rate:+.1%}",
+            ]
+        )
+    return ScoreTable(
+        f"R² 1 to {longest} steps ahead: mean, where it falls below, growth of the error a step",
+        columns,
+        rows,
+    )
+
+
+def _clean_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+    columns = ["", *(f"R²({horizon})" for horizon in shown)]
+    rows = [
+        [s.name, *_picked(s, s.r2_clean.mean(axis=0), shown)]
+        for s in scores
+        if s.r2_clean is not None
+    ]
+    return ScoreTable("Against states without observation noise", columns, rows)
+
+
+def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+    columns = ["", *(f"{horizon} ahead" for horizon in shown)]
+    rows = []
+    for score in scores:
+        coverage, crps = score.coverage, score.crps
+        assert coverage is not None and crps is not None
+        for level, values in zip(LEVELS, coverage, strict=True):
+            rows.append(
+                [f"{score.name}: inside {level:.0%}", *_picked(score, values, shown, ".0%")]
+            )
+        rows.append([f"{score.name}: CRPS", *_picked(score, crps, shown, ".3g")])
+    return ScoreTable(
+        "Calibration: states inside the 50 and 90 % intervals, and CRPS in units of their spread",
+        columns,
+        rows,
+    )
+
+
+def _spread_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+    columns = ["", *(f"{horizon} ahead" for horizon in shown)]
+    rows = []
+    for score in scores:
+        assert score.bias is not None and score.variance is not None
+        rows.append([f"{score.name}: bias²", *_picked(score, score.bias, shown, ".3g")])
+        rows.append([f"{score.name}: variance", *_picked(score, score.variance, shown, ".3g")])
+    return ScoreTable("Bias² and variance across seeds or members, as shares of SST", columns, rows)
+
+
+def _picked(
+    score: Score, values: np.ndarray, shown: Sequence[int], form: str | None = None
+) -> list[str]:
+    """Return the values at some horizons as text."""
+    cells = []
+    for horizon in shown:
+        place = np.flatnonzero(score.steps == horizon)
+        value = float(values[place[0]]) if len(place) else math.nan
+        cells.append(number(value) if form is None or math.isnan(value) else format(value, form))
+    return cells

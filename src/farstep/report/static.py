@@ -1,0 +1,54 @@
+"""Charts as PNG and PDF."""
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from farstep.report.charts import Chart, Panel, finite
+from farstep.report.figures import plain, save
+
+
+def save_chart(chart: Chart, stem: Path, force: bool = False) -> list[Path]:
+    """Write a chart as `stem.png` and `stem.pdf`; return their paths."""
+    return save(chart_figure(chart), stem, force)
+
+
+def chart_figure(chart: Chart) -> Figure:
+    """Draw a chart."""
+    columns = min(chart.columns, len(chart.panels))
+    rows = -(-len(chart.panels) // columns)
+    wide, high = (5.6, 3.6) if columns == 1 else (3.1, 2.3)
+    figure = Figure(figsize=(wide * columns + 1.8, high * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for one, panel in zip(axes, chart.panels, strict=False):
+        _draw(one, panel)
+    for spare in axes[len(chart.panels) :]:
+        spare.set_axis_off()
+    handles = [
+        Line2D([], [], color=line.colour, ls=line.style, label=plain(name))
+        for name, (_, line) in chart.legend.items()
+    ]
+    figure.legend(handles=handles, loc="outside right upper", fontsize=7, frameon=False)
+    figure.suptitle(plain(chart.title), fontsize=10)
+    if chart.note:
+        figure.supxlabel(plain(chart.note), fontsize=7)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for line in panel.lines:
+        axes.plot(line.x, finite(line.y), color=line.colour, ls=line.style, lw=1.3)
+        if line.low is not None and line.high is not None:
+            low, high = finite(line.low), finite(line.high)
+            axes.fill_between(line.x, low, high, color=line.colour, alpha=0.18, lw=0)
+    axes.set_title(plain(panel.title), fontsize=8)
+    axes.set_xlabel(plain(panel.x_label), fontsize=8)
+    axes.set_ylabel(plain(panel.y_label), fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.grid(alpha=0.25, lw=0.5)
+    if panel.log:
+        axes.set_yscale("log")
+    if panel.y_range is not None:
+        axes.set_ylim(panel.y_range)

@@ -1,0 +1,84 @@
+"""Sub-trajectories in blocks of one size, so that memory does not grow with their number."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from farstep.checks import check_horizon
+from farstep.episodes import Episodes
+from farstep.windows import Windows
+
+BLOCK = 256
+
+
+class Block(NamedTuple):
+    """Some sub-trajectories, cut or filled up to one length."""
+
+    states: Float[Array, "n d"]
+    """Where they start."""
+    actions: Float[Array, "n steps k"]
+    targets: Float[Array, "kinds n steps d"]
+    """The states that follow, as observed and, where known, without noise."""
+    inside: Bool[Array, "n steps"]
+    """Which of these states belong to the same episode as the start."""
+
+
+class SubTrajectories:
+    """All stretches of up to `horizon` steps of some episodes, from every state on."""
+
+    def __init__(
+        self, episodes: Episodes, horizon: int, least: int = 1, most: int | None = None
+    ) -> None:
+        """Find the starts.
+
+        Args:
+            episodes: What the stretches are of.
+            horizon: Steps of a stretch; those near an episode's end have fewer.
+            least: Leave out starts that fewer steps follow.
+            most: Use only this many starts, evenly spaced, if there are more.
+        """
+        check_horizon(horizon, episodes.lengths)
+        left = episodes.steps_left
+        starts = np.flatnonzero(left >= least)
+        if most is not None and most < len(starts):
+            starts = starts[np.linspace(0, len(starts) - 1, most).astype(int)]
+        self.horizon = horizon
+        self.starts: Int[np.ndarray, " n"] = starts
+        self._left = left[starts]
+        flat = Windows.of(episodes, horizon)
+        kinds = [flat.states]
+        if episodes.clean_states is not None:
+            kinds.append(jnp.asarray(episodes.clean_states, jnp.float32))
+        self._actions, self._kinds = flat.actions, jnp.stack(kinds)
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield blocks of one size; the last is filled up with starts that nothing follows."""
+        missing = -len(self.starts) % BLOCK
+        starts, left = np.pad(self.starts, (0, missing)), np.pad(self._left, (0, missing))
+        for first in range(0, len(starts), BLOCK):
+            chosen = slice(first, first + BLOCK)
+            yield _gather(
+                self._kinds,
+                self._actions,
+                jnp.asarray(starts[chosen], jnp.int32),
+                jnp.asarray(left[chosen], jnp.int32),
+                self.horizon,
+            )
+
+
+@eqx.filter_jit
+def _gather(
+    kinds: Float[Array, "kinds rows d"],
+    actions: Float[Array, "rows k"],
+    starts: Int[Array, " n"],
+    left: Int[Array, " n"],
+    horizon: int,
+) -> Block:
+    steps = jnp.arange(1, horizon + 1)
+    rows = jnp.minimum(starts[:, None] + steps, kinds.shape[1] - 1)
+    before = jnp.minimum(starts[:, None] + steps - 1, kinds.shape[1] - 1)
+    return Block(kinds[0, starts], actions[before], kinds[:, rows], steps <= left[:, None])

@@ -1,0 +1,144 @@
+"""Score: what was measured of one model, or of several seeds of one configuration."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from farstep.scoring.calibration import LEVELS, Calibration
+from farstep.scoring.errors import mean_r_squared
+from farstep.scoring.intervals import half_width
+
+THRESHOLDS = (0.9, 0.5, 0.0)
+"""Of R²: how far ahead a model falls below each is reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """How one configuration predicts, 1 to H steps ahead."""
+
+    name: str
+    kind: str
+    """`model`, `baseline` or `oracle`."""
+    steps: Int[np.ndarray, " n"]
+    """The horizons; multiples of h for a model that spans h steps."""
+    r2_dimensions: Float[np.ndarray, "seeds n d"]
+    """R² of each state dimension, NaN where a dimension does not vary."""
+    r2_clean_dimensions: Float[np.ndarray, "seeds n d"] | None = None
+    """The same against states without observation noise, where the dataset has them."""
+    bias: Float[np.ndarray, " n"] | None = None
+    """Bias² over SST: the error of the mean over seeds, or over an ensemble's members."""
+    variance: Float[np.ndarray, " n"] | None = None
+    """Variance over SST: how far seeds or members are apart. It and `bias` add up to their mean
+    1 − R²."""
+    calibrations: tuple[Calibration, ...] = ()
+    """Of each seed, where the model has a standard deviation."""
+
+    @property
+    def seeds(self) -> int:
+        """How many models of this configuration were scored."""
+        return len(self.r2_dimensions)
+
+    @property
+    def r2(self) -> Float[np.ndarray, "seeds n"]:
+        """R², the mean over dimensions that vary."""
+        return mean_r_squared(self.r2_dimensions)
+
+    @property
+    def r2_clean(self) -> Float[np.ndarray, "seeds n"] | None:
+        """R² against states without observation noise."""
+        clean = self.r2_clean_dimensions
+        return None if clean is None else mean_r_squared(clean)
+
+    def at(self, horizon: int) -> tuple[float, float]:
+        """Return R² this many steps ahead and half its interval; NaN where there is none."""
+        place = np.flatnonzero(self.steps == horizon)
+        if not len(place):
+            return float("nan"), float("nan")
+        values = self.r2[:, place[0]]
+        return float(values.mean()), float(half_width(values))
+
+    @property
+    def mean_r2(self) -> tuple[float, float]:
+        """The mean of R² over all horizons, and half its interval."""
+        values = self.r2.mean(axis=1)
+        return float(values.mean()), float(half_width(values))
+
+    @property
+    def error(self) -> Float[np.ndarray, "seeds n"]:
+        """√(1 − R²): the error in units of the state's standard deviation at that horizon."""
+        return np.sqrt(np.maximum(1 - self.r2, 0.0))
+
+    @property
+    def growth_rate(self) -> float:
+        """By what share the error grows a step: the slope of its logarithm, mean over seeds.
+
+        Fitted by least squares where 0 < error < 1: beyond the state's own spread an error that
+        only saturates, or explodes, says nothing of how it got there. NaN if fewer than two are.
+        """
+        rates = []
+        for error in self.error:
+            used = (error > 1e-6) & (error < 1)
+            if used.sum() > 1:
+                rates.append(np.polyfit(self.steps[used], np.log(error[used]), 1)[0])
+        return float(np.expm1(np.mean(rates))) if len(rates) == self.seeds else float("nan")
+
+    def falls_below(self, threshold: float | int) -> int | None:
+        """Return the first horizon where the seeds' mean R² is below a threshold, if one is."""
+        below = np.flatnonzero(~(self.r2.mean(axis=0) >= threshold))
+        return int(self.steps[below[0]]) if len(below) else None
+
+    @property
+    def diverged(self) -> int | None:
+        """The first horizon where a prediction is not finite; None if all are."""
+        bad = np.flatnonzero(~np.isfinite(self.r2).all(axis=0))
+        return int(self.steps[bad[0]]) if len(bad) else None
+
+    @property
+    def coverage(self) -> Float[np.ndarray, "levels n"] | None:
+        """Share of states inside the 50 and 90 % intervals, the mean over seeds."""
+        parts = [one.coverage for one in self.calibrations]
+        return np.mean(parts, axis=0) if parts else None
+
+    @property
+    def crps(self) -> Float[np.ndarray, " n"] | None:
+        """Continuous ranked probability score, the mean over seeds."""
+        parts = [one.crps for one in self.calibrations]
+        return np.mean(parts, axis=0) if parts else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values; what is not a number becomes None."""
+        measured = {
+            "r2": self.r2,
+            "r2_clean": self.r2_clean,
+            "r2_dimensions": self.r2_dimensions,
+            "r2_clean_dimensions": self.r2_clean_dimensions,
+            "bias": self.bias,
+            "variance": self.variance,
+            "crps": self.crps,
+        }
+        coverage = self.coverage
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "seeds": self.seeds,
+            "steps": self.steps.tolist(),
+            "mean_r2": _plain(self.mean_r2[0]),
+            "growth_rate": _plain(self.growth_rate),
+            "falls_below": {str(value): self.falls_below(value) for value in THRESHOLDS},
+            "diverged": self.diverged,
+            **{name: _plain(value) for name, value in measured.items()},
+            "coverage": None if coverage is None else dict(
+                zip(map(str, LEVELS), _plain(coverage), strict=True)
+            ),
+        }  # fmt: skip
+
+
+def _plain(values: Any) -> Any:
+    """Return nested lists of numbers for JSON, which knows neither NaN nor infinity."""
+    if values is None:
+        return None
+    if isinstance(values, (list, tuple, np.ndarray)):
+        return [_plain(value) for value in values]
+    return float(values) if np.isfinite(values) else None
