@@ -27,6 +27,8 @@ LAYERS = [
     "recipes",
     "report",
     "evaluation",
+    "runs",
+    "exhibits",
     "cli",
     "__main__",
 ]

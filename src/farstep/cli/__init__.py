@@ -10,6 +10,7 @@ import tyro
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
 from farstep.cli.fit import Fit
+from farstep.cli.reproduce import Reproduce
 from farstep.cli.score import Score
 from farstep.cli.systems import Systems
 from farstep.errors import DataWarning, FarstepError
@@ -18,6 +19,7 @@ Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Score, tyro.conf.subcommand("score")]
     | Annotated[Systems, tyro.conf.subcommand("systems")]
 )

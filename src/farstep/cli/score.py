@@ -51,8 +51,11 @@ class Score:
         from farstep.datasets.reading import read
         from farstep.evaluation.entries import configuration, label
         from farstep.evaluation.evaluate import score
+        from farstep.files import check_output
         from farstep.report.score_table import score_tables
 
+        out = self.out or _free("score")
+        check_output(out / "report.html", self.force)
         found = {name: _model(name) for name in self.models}
         groups: dict[str, list[str]] = {}
         for name, model in found.items():
@@ -63,7 +66,6 @@ class Score:
             title = single if len(names) == 1 else label(found[names[0]])
             named[title if title not in named else names[0]] = [found[name] for name in names]
         episodes, train = self._parts(read(self.data))
-        out = self.out or _free("score")
         result = score(
             named,
             episodes,

@@ -90,11 +90,6 @@ def _predictor(name: str, given: Scorable, episodes: Episodes) -> Predictor:
         return given.dynamics
     if isinstance(given, Dynamics):
         return given
-    if not callable(given):
-        raise FarstepError(
-            f"'{name}' is a {type(given).__name__}; give a model or a function "
-            "(states, actions) → next states."
-        )
     function = FunctionDynamics(function=given)
     function.call(episodes.states[:1].astype("float32"), episodes.actions[:1].astype("float32"))
     return function

@@ -31,14 +31,14 @@ def score_charts(
     return charts
 
 
-def r2_chart(scores: Sequence[Score], title: str = "R² against horizon", note: str = "") -> Chart:
+def r2_chart(scores: Sequence[Score], title: str = "R² against horizon", name: str = "r2") -> Chart:
     """R², the mean over dimensions; also against states without noise where they are known."""
     noisy = any(score.r2_clean is not None for score in scores)
     first = "against observed states" if noisy else ""
     panels = [_r2_panel(scores, first, lambda score: score.r2)]
     if noisy:
         panels.append(_r2_panel(scores, "against states without noise", lambda s: s.r2_clean))
-    return Chart("r2", title, panels, columns=2, note=note or _seeds_note(scores))
+    return Chart(name, title, panels, columns=2, note=_seeds_note(scores))
 
 
 def dimensions_chart(scores: Sequence[Score], signals: Signals) -> Chart:

@@ -48,7 +48,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(plain(panel.y_label), fontsize=8)
     axes.tick_params(labelsize=7)
     axes.grid(alpha=0.25, lw=0.5)
-    if panel.log:
+    if panel.log and any((finite(line.y) > 0).any() for line in panel.lines):
         axes.set_yscale("log")
     if panel.y_range is not None:
         axes.set_ylim(panel.y_range)

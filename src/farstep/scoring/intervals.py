@@ -17,4 +17,5 @@ def half_width(values: Float[np.ndarray, " n *any"]) -> Float[np.ndarray, "*any"
     if count < 2:
         return np.full(np.shape(values)[1:], np.nan)
     with np.errstate(invalid="ignore"):
-        return t.ppf(0.5 + LEVEL / 2, count - 1) * values.std(axis=0, ddof=1) / np.sqrt(count)
+        error = np.asarray(values.std(axis=0, ddof=1) / np.sqrt(count))
+    return np.asarray(t.ppf(0.5 + LEVEL / 2, count - 1) * error)

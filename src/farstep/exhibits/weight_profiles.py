@@ -1,0 +1,38 @@
+"""The decaying weights themselves (the paper's figure 3); nothing is fitted."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from farstep.exhibits.exhibit import Exhibit, Scores
+from farstep.report.charts import COLOURS, Chart, Line, Panel
+from farstep.weights import decay
+
+HORIZON = 10
+BETAS = (0.1, 0.3, 0.5, 0.75, 0.9, 1.0, 1.2)
+
+
+def draw(scores: Scores) -> list[Chart]:
+    """α_j against j for several β."""
+    del scores
+    unused = jnp.ones(HORIZON)
+    lines = [
+        Line(
+            f"β = {beta:g}",
+            np.arange(1, HORIZON + 1),
+            np.asarray(decay(beta).weights(unused, unused)),
+            colour=colour,
+        )
+        for beta, colour in zip(BETAS, COLOURS, strict=False)
+    ]
+    panel = Panel("", lines, "j, steps ahead", "α_j")
+    note = "Scaled to sum to one over j = 1 … 10."
+    return [Chart("weights", "Weights that decay by β a step, h = 10", [panel], note=note)]
+
+
+EXHIBIT = Exhibit(
+    name="weight-profiles",
+    about="decaying weights for several β at h = 10",
+    datasets=(),
+    cases={},
+    draw=draw,
+)

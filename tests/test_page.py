@@ -1,0 +1,84 @@
+"""The HTML page in a real browser: charts are drawn, hovering tells values, nothing is fetched."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from farstep.datasets.shipped import load
+from farstep.evaluation.evaluate import Evaluation, score
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> Evaluation:
+    train, _, test = load("cartpole-swingup/random").split(0)
+
+    def drifting(states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return states * 1.001, np.full_like(states, 0.01)
+
+    return score({"drifting <b>": drifting}, test.take([0]), 30, train=train.take([0]))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if path is None:
+        message = f"there is no browser ({', '.join(_BROWSERS)}); install Chromium"
+        # Continuous integration installs one and must not go without.
+        assert not os.environ.get("FARSTEP_NEEDS_BROWSER"), message
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    found = browser.new_page(viewport={"width": 1200, "height": 900})
+    yield found
+    found.close()
+
+
+def test_the_page_works_offline_from_a_file(evaluation: Evaluation, page: Page, tmp_path: Path):
+    evaluation.save(tmp_path)
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "report.html").as_uri())
+    for chart in ("r2", "dimensions", "growth", "calibration", "trajectories"):
+        lines = page.locator(f"#chart-{chart} .scatterlayer path.js-line")
+        lines.first.wait_for(state="attached")
+        assert lines.count() >= 3, chart
+    area = page.locator("#chart-r2 .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    hover = page.locator("#chart-r2 .hoverlayer .legend")
+    hover.wait_for(state="attached")
+    text = hover.text_content() or ""
+    for name in ("persistence", "drifting", "oracle"):
+        assert name in text
+    assert "0." in text
+    assert page.locator("table").first.locator("tr").count() == 1 + len(evaluation.scores)
+    assert page.evaluate("document.querySelector('img').naturalWidth") > 100
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert page.screenshot(full_page=True).startswith(b"\x89PNG")
+
+
+def test_names_cannot_bring_html_in(evaluation: Evaluation, page: Page, tmp_path: Path):
+    evaluation.save(tmp_path)
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.locator("td b").count() == 0
+    assert page.locator("td", has_text="drifting <b>").count() >= 1
