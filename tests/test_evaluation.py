@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +22,7 @@ from farstep.report.animation import animation
 from farstep.scoring.trajectories import trajectories
 from farstep.signals import Signals
 
-QUICK = {"epochs": 1, "width": 8, "depth": 1, "batch": 512}
+QUICK: dict[str, Any] = {"epochs": 1, "width": 8, "depth": 1, "batch": 512}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def _cut(data: Episodes, count: int, steps: int) -> Episodes:
 @pytest.fixture(scope="module")
 def models(cartpole: tuple[Episodes, Episodes]) -> list[Model]:
     train = cartpole[0]
-    settings = [{"seed": 0}, {"seed": 1}, {"stride": 5}, {"members": 2}]
+    settings: list[dict[str, Any]] = [{"seed": 0}, {"seed": 1}, {"stride": 5}, {"members": 2}]
     return [fit(train, train, target="delta", **QUICK, **one) for one in settings]
 
 

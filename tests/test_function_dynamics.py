@@ -1,5 +1,7 @@
 """A user's own function as a model, in NumPy and PyTorch."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,7 +35,9 @@ class _Torch(torch.nn.Module):
 
 @pytest.mark.parametrize("function", [_linear, _Torch()], ids=["numpy", "pytorch"])
 def test_a_function_is_composed_like_any_model(function: object):
-    exact = LinearDynamics(jnp.asarray(A), jnp.asarray(B), jnp.zeros(2), jnp.zeros(2))
+    exact = dataclasses.replace(
+        LinearDynamics.zeros(2, 1), state_matrix=jnp.asarray(A), action_matrix=jnp.asarray(B)
+    )
     own = FunctionDynamics(function=function)  # type: ignore[arg-type]
     np.testing.assert_allclose(
         r_squared(own, _data(), 10), r_squared(exact, _data(), 10), atol=1e-5

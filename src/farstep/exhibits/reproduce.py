@@ -151,6 +151,8 @@ def _write(
     ]
     numbers = {data: [score.to_json() for score in found] for data, found in scores.items()}
     contents = {"report.html": page(exhibit.name, parts)}
+    for data, table in tables.items():
+        contents[f"{data.split('/')[-1]}.md"] = table.markdown
     if numbers:
         contents["scores.json"] = json.dumps(numbers, indent=1) + "\n"
     for name, text in contents.items():

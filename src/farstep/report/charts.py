@@ -13,6 +13,7 @@ COLOURS = (
 """Okabe and Ito's, told apart by colour-blind readers too."""
 
 
+_FEW = 25
 Style: TypeAlias = Literal["solid", "dashed", "dotted"]
 
 
@@ -27,6 +28,11 @@ class Line:
     high: ArrayLike | None = None
     colour: str = COLOURS[0]
     style: Style = "solid"
+
+    @property
+    def few(self) -> bool:
+        """Whether the points themselves are marked; a line of one point is not seen otherwise."""
+        return np.size(self.x) <= _FEW
 
 
 @dataclass(frozen=True)

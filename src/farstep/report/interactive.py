@@ -100,10 +100,16 @@ def _traces(line: Line, legend: bool) -> list[Any]:
     from plotly import graph_objects
 
     x, y = np.asarray(line.x).tolist(), _values(line.y)
-    common = {"x": x, "mode": "lines", "legendgroup": line.name}
+    common = {"x": x, "legendgroup": line.name, "mode": "lines+markers" if line.few else "lines"}
     traces = []
     if line.low is not None and line.high is not None:
-        edge = {**common, "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+        edge = {
+            **common,
+            "mode": "lines",
+            "line": {"width": 0},
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
         traces.append(graph_objects.Scatter(y=_values(line.low), **edge))
         fill = {"fill": "tonexty", "fillcolor": _faint(line.colour)}
         traces.append(graph_objects.Scatter(y=_values(line.high), **edge, **fill))
@@ -120,4 +126,4 @@ def _values(values: Any) -> list[float | None]:
 
 def _faint(colour: str) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+    return f"rgba({red},{green},{blue},0.1)"

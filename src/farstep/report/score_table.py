@@ -20,6 +20,12 @@ class ScoreTable(NamedTuple):
     columns: list[str]
     rows: list[list[str]]
 
+    @property
+    def markdown(self) -> str:
+        """The table for a Markdown page."""
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
 
 def score_tables(scores: Sequence[Score]) -> list[ScoreTable]:
     """Return R² and what follows from it, and the calibration if it is known."""

@@ -39,10 +39,11 @@ def chart_figure(chart: Chart) -> Figure:
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
-        axes.plot(line.x, finite(line.y), color=line.colour, ls=line.style, lw=1.3)
+        marker = "." if line.few else None
+        axes.plot(line.x, finite(line.y), color=line.colour, ls=line.style, lw=1.3, marker=marker)
         if line.low is not None and line.high is not None:
             low, high = finite(line.low), finite(line.high)
-            axes.fill_between(line.x, low, high, color=line.colour, alpha=0.18, lw=0)
+            axes.fill_between(line.x, low, high, color=line.colour, alpha=0.1, lw=0)
     axes.set_title(plain(panel.title), fontsize=8)
     axes.set_xlabel(plain(panel.x_label), fontsize=8)
     axes.set_ylabel(plain(panel.y_label), fontsize=8)
