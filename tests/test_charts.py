@@ -1,0 +1,65 @@
+"""A chart is one value, drawn twice: both drawings show the same."""
+
+import numpy as np
+import pytest
+
+from farstep.report import interactive, static
+from farstep.report.charts import Chart, Line, Panel
+from farstep.report.score_table import ScoreTable, number
+
+
+def _chart() -> Chart:
+    x = np.arange(1, 41)
+    first = Line("a $x$", x, 1 / x, low=0.5 / x, high=2 / x)
+    second = Line("b", x, np.where(x < 9, 1 / x, -np.inf), colour="#d55e00", style="dashed")
+    alone = Line("one", [7], [0.3])
+    panels = [Panel("first", [first, second], "x", "y", log=True), Panel("second", [first, alone])]
+    return Chart("name", "title", panels, columns=2, note="a note")
+
+
+def test_both_drawings_have_the_same_lines():
+    drawn, page = static.chart_figure(_chart()), interactive.chart_figure(_chart())
+    lines = [line for axes in drawn.axes for line in axes.lines]
+    named = [trace for trace in page.data if trace.name]
+    assert len(lines) == len(named) == 4
+    for line, trace in zip(lines, named, strict=True):
+        np.testing.assert_array_equal(np.asarray(line.get_xdata()), trace.x)
+        shown = np.array([np.nan if y is None else y for y in trace.y])
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), shown)
+        assert line.get_color() == trace.line.color
+    assert drawn.axes[0].get_yscale() == page.layout.yaxis.type == "log"
+
+
+def test_a_name_is_in_the_legend_once():
+    page = interactive.chart_figure(_chart())
+    assert [trace.name for trace in page.data if trace.name and trace.showlegend] == [
+        "a $x$", "b", "one",
+    ]  # fmt: skip
+    legend = static.chart_figure(_chart()).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == [r"a \$x\$", "b", "one"]
+
+
+def test_what_is_not_finite_is_a_gap_and_a_single_point_is_marked():
+    line = _chart().panels[0].lines[1]
+    assert np.isnan(np.asarray(static.chart_figure(_chart()).axes[0].lines[1].get_ydata())[-1])
+    assert not line.few
+    assert interactive.chart_figure(_chart()).data[-1].mode == "lines+markers"
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text"),
+    [
+        (0.98765, np.nan, "0.9877"),
+        (0.5, 0.0213, "0.5000 ± 0.021"),
+        (-123456.0, np.nan, "-1.23e+05"),
+        (-np.inf, np.nan, "−∞"),
+        (np.nan, np.nan, "–"),
+    ],
+)
+def test_numbers_are_told_as_far_as_they_are_known(value: float, half: float, text: str):
+    assert number(value, half) == text
+
+
+def test_a_table_is_markdown_too():
+    table = ScoreTable("title", ["", "R²(1)"], [["a", "0.9"], ["b", "0.8"]])
+    assert table.markdown == "|  | R²(1) |\n| --- | --- |\n| a | 0.9 |\n| b | 0.8 |\n"
