@@ -24,8 +24,8 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"horizon": 2, "weights": "decay:0.9"},
     {"horizon": 4, "weights": "decay:0.75"},
     {"horizon": 10, "weights": "decay:0.3"},
-    {"horizon": 1, "weights": "uniform", "members": 5},
 )
+ENSEMBLE: dict[str, Any] = {"horizon": 1, "weights": "uniform", "members": 5}
 HORIZONS = (1, 10, 25, 50, 100)
 FOLDER = RESULTS / "fit_quality"
 
@@ -33,7 +33,7 @@ FOLDER = RESULTS / "fit_quality"
 def run() -> Result:
     rows = _references()
     for target in ("delta", "next"):
-        for settings in SETTINGS:
+        for settings in (*SETTINGS, ENSEMBLE) if target == "delta" else SETTINGS:
             runs = [_one(target, settings, seed) for seed in SEEDS]
             rows.append(_row(target, settings, runs))
     return Result(
