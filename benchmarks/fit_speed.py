@@ -14,13 +14,9 @@ import time
 from typing import Any
 
 from benchmarks.harness import Result
+from farstep.runs.pool import ONE_THREAD
 
 CORE = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 CASES = ((1, 0.1), (10, 0.1), (1, 0.0), (10, 0.0))
 D, K, WIDTH, BATCH, REPEATS = 5, 1, 256, 64, 3
 

@@ -61,7 +61,7 @@ def test_seeds_share_a_line_and_references_stand_beside_it(
     np.testing.assert_array_equal(found["direct 5"].steps, [5, 10, 15, 20])
     np.testing.assert_allclose(found["oracle"].r2, 1.0, atol=1e-3)
     assert found["persistence"].falls_below(0.9) is not None
-    with pytest.raises(KeyError, match="there are persistence, linear"):
+    with pytest.raises(KeyError, match="there are 'persistence', 'linear'"):
         found["h = 9"]
 
 
@@ -109,10 +109,11 @@ def test_a_constant_dimension_is_left_out_and_said():
 
 def test_divergence_scores_as_such_and_is_said(cartpole: tuple[Episodes, Episodes], tmp_path: Path):
     wild = dataclasses.replace(LinearDynamics.zeros(5, 1), state_matrix=1e12 * jnp.eye(5))
-    with pytest.warns(DataWarning, match="'wild' diverges: from 2 steps ahead on"):
+    with pytest.warns(DataWarning, match="'wild' diverges: from step 2 on"):
         found = score({"wild": wild}, cartpole[1], 10)
     assert found["wild"].r2[0, -1] == -np.inf
     assert found["wild"].falls_below(0.0) == 1
+    assert found["wild"].variance is None
     found.save(tmp_path / "wild")
     text = (tmp_path / "wild" / "scores.json").read_text()
     assert json.loads(text, parse_constant=lambda _: pytest.fail("not JSON"))
@@ -135,10 +136,35 @@ def test_what_does_not_fit_is_said(cartpole: tuple[Episodes, Episodes], models: 
         score(models[2], test, 12)
     with pytest.raises(FarstepError, match="different numbers of steps"):
         score({"both": [models[0], models[2]]}, test, 10)
-    with pytest.raises(FarstepError, match="'oracle' is the name of a baseline"):
-        score({"oracle": models[0]}, test, 10)
+    with pytest.raises(FarstepError, match="'none' has no model"):
+        score({"none": []}, test, 10)
+    with pytest.raises(FarstepError, match="does not take 5 states and 1 actions"):
+        score(LinearDynamics.zeros(4, 1), test, 10)
+    with pytest.raises(FarstepError, match="same model twice"):
+        score([models[0], models[0]], test, 10)
+    with pytest.raises(FarstepError, match="has other states or actions"):
+        score([], test, 10, system="pendulum-swingup")
+    names = [one.name for one in score({"oracle": models[0]}, test, 5).scores]
+    assert names == ["persistence", "oracle (model)", "oracle"]
     with pytest.raises(FarstepError, match="nothing to score"):
         score([], test, 10, references=False)
+
+
+def test_the_whole_of_the_only_episode_is_a_horizon_too(cartpole: tuple[Episodes, Episodes]):
+    found = score([], _cut(cartpole[1], 1, 30), 30)["persistence"]
+    # One target has no spread: there is no R² thirty steps ahead, which is not a divergence.
+    assert np.isnan(found.r2[0, -1])
+    assert np.isfinite(found.r2[0, :-1]).all()
+    assert found.r2[0].min() > -1e4 or np.isnan(found.r2[0]).any()
+    assert found.diverged is None
+    assert np.isfinite(found.mean_r2[0])
+
+
+def test_scoring_on_what_was_fitted_on_is_said(
+    cartpole: tuple[Episodes, Episodes], models: list[Model]
+):
+    with pytest.warns(DataWarning, match="fitted on these very episodes"):
+        score(models[0], cartpole[0], 5, references=False)
 
 
 def test_no_oracle_is_imported_because_a_file_names_it(cartpole: tuple[Episodes, Episodes]):
@@ -181,6 +207,9 @@ def test_the_command(
     again = farstep("score", "--data", "log.npz", "--horizon", 5, "--part", "all")
     assert "wrote score-2/report.html" in again.out
     assert "linear" not in again.out
+    assert "no linear baseline" in again.err
+    alone = farstep("score", "mine:still", "--data", "log.npz", "--horizon", 5, "--models-only")
+    assert "persistence" not in alone.out
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,10 +88,10 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     assert "QUICK" in done.out
     assert "unheard-of does not exist yet" in done.out
     assert "oracle" in done.out
-    page = (tmp_path / "out" / "tiny" / "report.html").read_text()
+    page = (tmp_path / "out" / "tiny" / "quick" / "report.html").read_text()
     assert "(quick)" in page
     assert "QUICK preset" in page
-    scores = json.loads((tmp_path / "out" / "tiny" / "scores.json").read_text())
+    scores = json.loads((tmp_path / "out" / "tiny" / "quick" / "scores.json").read_text())
     assert [one["seeds"] for one in scores["cartpole-swingup/random"]] == [2, 2, 1]
     runs = sorted((tmp_path / "out" / "runs").glob("*/r2.json"))
     assert len(runs) == 4
@@ -128,7 +130,35 @@ def test_the_same_run_is_computed_once_and_divergence_is_kept(log: str, tmp_path
     stored["r2"][0][0] = "-inf"
     result.write_text(json.dumps(stored))
     assert run.run(tmp_path)[0, 0] == -np.inf
+    result.write_text("damaged")
+    np.testing.assert_array_equal(run.run(tmp_path), first)
+    stored["data"] = "other data"
+    result.write_text(json.dumps(stored))
+    np.testing.assert_array_equal(run.run(tmp_path), first)
     assert ScoredFit(log, static(), 10).name != ScoredFit(log, static(), 20).name
+
+
+def test_a_fit_that_diverges_is_a_result(log: str, tmp_path: Path):
+    wild = dataclasses.replace(TINY, learning_rate=1e30, normalisation="none", activation="relu")
+    values = ScoredFit(log, wild, 10).run(tmp_path)
+    assert values.shape == (10, 5)
+    assert (values == -np.inf).all()
+
+
+def test_two_processes_that_ask_for_one_run_compute_it_once(log: str, tmp_path: Path):
+    code = (
+        "import sys; from pathlib import Path; from test_exhibits import TINY;"
+        "from farstep.runs.scored_fit import ScoredFit;"
+        "print(ScoredFit(sys.argv[1], TINY, 10).run(Path(sys.argv[2])).sum())"
+    )
+    command = [sys.executable, "-c", code, log, str(tmp_path / "runs")]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+        for _ in range(2)
+    ]
+    printed = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert printed[0] == printed[1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,10 +177,11 @@ def test_a_killed_worker_loses_nothing(log: str, tmp_path: Path):
     runs = [_Killed(log, dataclasses.replace(TINY, seed=seed), 10) for seed in (0, 1, 0)]
     with pytest.raises(FarstepError, match="a worker was killed"):
         run_all(runs, tmp_path, workers=1)
-    kept = sorted(tmp_path.glob("*/r2.json"))
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/r2.json")}
+    assert len(kept) == 1
     found = run_all(runs, tmp_path, workers=2)
     assert len(found) == 2
-    assert set(kept) <= set(tmp_path.glob("*/r2.json"))
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
     for run, values in found.items():
         np.testing.assert_array_equal(values, run.run(tmp_path))
     with pytest.raises(FarstepError, match="at least 1"):

@@ -1,6 +1,7 @@
 """A user's own function as a model, in NumPy and PyTorch."""
 
 import dataclasses
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,3 +75,49 @@ def test_what_goes_wrong_later_is_one_line_too():
 
     with pytest.raises(FarstepError, match=r"'fails_on_many' failed on .*: one at a time"):
         score(fails_on_many, _data(), 5)
+
+
+def test_a_module_in_training_is_scored_in_evaluation_and_left_as_it_was():
+    class Dropping(_Torch):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = torch.nn.Dropout(0.5)
+
+        def forward(self, states: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+            return self.drop(super().forward(states, actions))
+
+    module = Dropping().train()
+    own = FunctionDynamics(function=module)
+    same = FunctionDynamics(function=_linear)
+    np.testing.assert_allclose(r_squared(own, _data(), 5), r_squared(same, _data(), 5), atol=1e-5)
+    assert module.training
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda _: None, "returned nothing"),
+        (lambda s: (s, s, s), "too many values"),
+        (lambda s: (s, -np.ones_like(s)), "not 0 or more"),
+        (lambda s: torch.ones(s.shape, requires_grad=True), "requires grad"),
+    ],
+)
+def test_odd_results_are_told(returned: Callable[[np.ndarray], object], message: str):
+    def odd(states: np.ndarray, actions: np.ndarray) -> object:
+        del actions
+        return returned(states)
+
+    with pytest.raises(FarstepError, match=message):
+        score(odd, _data(), 5)
+
+
+def test_an_object_that_cannot_be_hashed_is_scored_too():
+    @dataclasses.dataclass
+    class Linear:
+        gain: float
+
+        def __call__(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+            return self.gain * _linear(states, actions)
+
+    found = score({"mine": Linear(1.0), "theirs": _linear}, _data(), 5)
+    np.testing.assert_allclose(found["mine"].r2, found["theirs"].r2)

@@ -23,7 +23,7 @@ def evaluation() -> Evaluation:
     def drifting(states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return states * 1.001, np.full_like(states, 0.01)
 
-    return score({"drifting <b>": drifting}, test.take([0]), 30, train=train.take([0]))
+    return score({"drifting <b> $x$": drifting}, test.take([0]), 30, train=train.take([0]))
 
 
 @pytest.fixture(scope="module")
@@ -81,4 +81,6 @@ def test_names_cannot_bring_html_in(evaluation: Evaluation, page: Page, tmp_path
     evaluation.save(tmp_path)
     page.goto((tmp_path / "report.html").as_uri())
     assert page.locator("td b").count() == 0
-    assert page.locator("td", has_text="drifting <b>").count() >= 1
+    assert page.locator("td", has_text="drifting <b> $x$").count() >= 1
+    legend = page.locator("#chart-r2 .legendtext", has_text="drifting")
+    assert legend.first.text_content() == "drifting <b> $x$"

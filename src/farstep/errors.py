@@ -11,6 +11,10 @@ class FarstepError(ValueError):
     """
 
 
+class DivergedError(FarstepError):
+    """A fit whose loss or score is not finite: a result, if not a welcome one."""
+
+
 class DataWarning(UserWarning):
     """Something about the data that is legal but worth knowing, such as a dropped last action."""
 

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import shutil
 import tempfile
@@ -52,6 +53,17 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
             _swap(new, path, scratch / "old")
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time work in a directory; the others wait. A killed one lets go."""
+    with _explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("w")
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _check_replaceable(path: Path, force: bool, names: Collection[str]) -> None:

@@ -1,16 +1,20 @@
 """`farstep score`."""
 
-from dataclasses import dataclass
+import itertools
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
 
 if TYPE_CHECKING:
     from farstep.episodes import Episodes
     from farstep.evaluation.entries import Scorable
+    from farstep.evaluation.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,10 @@ class Score:
     split_seed: int = 0
     """Of the split; give the one the models were fitted with."""
     system: str | None = None
-    """Whose simulator is the oracle, if the dataset does not come from one of Farstep's systems."""
-    references: bool = True
-    """Score baselines and the oracle too."""
+    """Whose simulator is the oracle (a name or module:attribute), if the dataset does not come from
+    one of Farstep's systems."""
+    models_only: bool = False
+    """Leave the baselines and the oracle out."""
     out: Path | None = None
     """Directory for numbers, pictures and page; by default a new one called score."""
     force: bool = False
@@ -47,24 +52,15 @@ class Score:
 
     def run(self) -> None:
         """Score, print the tables, write the rest, and say where."""
-        from farstep.cli.tables import print_table
         from farstep.datasets.reading import read
-        from farstep.evaluation.entries import configuration, label
+        from farstep.evaluation.entries import joined
         from farstep.evaluation.evaluate import score
         from farstep.files import check_output
-        from farstep.report.score_table import score_tables
 
-        out = self.out or _free("score")
-        check_output(out / "report.html", self.force)
-        found = {name: _model(name) for name in self.models}
-        groups: dict[str, list[str]] = {}
-        for name, model in found.items():
-            groups.setdefault(configuration(model) or name, []).append(name)
-        named: dict[str, list[Scorable]] = {}
-        for names in groups.values():
-            single = Path(names[0]).name.removesuffix(".safetensors")
-            title = single if len(names) == 1 else label(found[names[0]])
-            named[title if title not in named else names[0]] = [found[name] for name in names]
+        if self.out is not None:
+            check_output(self.out / "report.html", self.force)
+        models = [(_short(name), _model(name)) for name in self.models]
+        named = joined(models)
         episodes, train = self._parts(read(self.data))
         result = score(
             named,
@@ -72,14 +68,26 @@ class Score:
             self.horizon,
             train=train,
             system=self.system,
-            references=self.references,
+            references=not self.models_only,
         )
-        written = result.save(out, self.force)
-        print(f"{self.data}, {self.part}: {result.about}")
-        for table in score_tables(result.scores):
-            print_table(table.title, table.columns, table.rows)
+        _check_split([model for _, model in models], episodes, train)
+        part = "all" if self.part == "all" else f"{self.part} part (split seed {self.split_seed})"
+        result = replace(result, about=f"{self.data}, {part}: {result.about}")
+        written = []
+        try:
+            written = result.save(self.out or _claimed("score"), self.force)
+        finally:  # a full disk does not take the numbers away
+            self._print(result)
         for path in written:
             print(f"wrote {path}")
+
+    def _print(self, result: "Evaluation") -> None:
+        from farstep.cli.tables import print_table
+        from farstep.report.score_table import score_tables
+
+        print(result.about)
+        for table in score_tables(result.scores):
+            print_table(table.title, table.columns, table.rows)
 
     def _parts(self, data: "Episodes") -> tuple["Episodes", "Episodes | None"]:
         """Return what to score on, and what to fit the linear baseline on."""
@@ -102,10 +110,41 @@ def _model(name: str) -> "Scorable":
     return load_model(name)
 
 
-def _free(name: str) -> Path:
-    """Return the first of name, name-2, name-3, … that does not exist."""
-    path, number = Path(name), 1
-    while path.exists():
-        number += 1
-        path = Path(f"{name}-{number}")
-    return path
+def _check_split(
+    models: "Sequence[Scorable]", episodes: "Episodes", train: "Episodes | None"
+) -> None:
+    """Say so where a model may have seen what it is scored on, or nothing can be fitted."""
+    from farstep.model import Model
+
+    if train is None:
+        warnings.warn("without a training part there is no linear baseline.", DataWarning, 2)
+    for model in models:
+        fitted = model.record.get("train") if isinstance(model, Model) else None
+        same = isinstance(model, Model) and model.system == episodes.system
+        if fitted and same and train is not None and fitted != train.fingerprint:
+            text = (
+                "a model was fitted on other episodes than this dataset's training part; if that "
+                "was another --split-seed, it has seen some of what it is scored on."
+            )
+            warnings.warn(text, DataWarning, 2)
+            return
+
+
+def _short(name: str) -> str:
+    """Return what a model is called in tables: the last part of its path, or of its module."""
+    last = name if Path(name).exists() else name.rpartition(":")[2]
+    return Path(last).resolve().name.removesuffix(".safetensors")
+
+
+def _claimed(name: str) -> Path:
+    """Make the first of the directories name, name-2, name-3, … that does not exist."""
+    for number in itertools.count(1):
+        path = Path(name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise FarstepError(f"cannot write {path}: {error.strerror}; pass --out.") from error
+        return path
+    raise AssertionError

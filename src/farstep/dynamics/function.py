@@ -22,6 +22,7 @@ class FunctionDynamics(Dynamics):
     """
 
     function: Callable[..., Any] = eqx.field(static=True)
+    """It must be hashable; `functools.partial` makes it so."""
     stride: int = eqx.field(static=True, default=1)
 
     def predict(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Gaussian:
@@ -46,28 +47,38 @@ class FunctionDynamics(Dynamics):
         name = getattr(self.function, "__name__", type(self.function).__name__)
         try:
             result = _evaluated(self.function, states, actions)
+            mean, std = result if isinstance(result, tuple) else (result, None)
+            parts = [np.asarray(part, np.float32) for part in (mean, std) if part is not None]
         except Exception as error:  # whatever the user's own code raises
             raise FarstepError(
                 f"'{name}' failed on states {states.shape} and actions {actions.shape}: "
                 f"{one_line(error)}"
             ) from error
-        mean, std = result if isinstance(result, tuple) else (result, None)
-        parts = [np.asarray(part, np.float32) for part in (mean, std) if part is not None]
-        if any(part.shape != states.shape for part in parts):
-            shapes = " and ".join(str(part.shape) for part in parts)
+        if not parts or any(part.shape != states.shape for part in parts):
+            shapes = " and ".join(str(part.shape) for part in parts) or "nothing"
             raise FarstepError(
                 f"'{name}' returned {shapes} for states {states.shape}; return the next states, "
                 "one row for each, or a pair of their means and standard deviations."
             )
+        if len(parts) > 1 and not (parts[1] >= 0).all():
+            raise FarstepError(f"'{name}' returned standard deviations that are not 0 or more.")
         return parts[0], parts[1] if len(parts) > 1 else np.zeros_like(parts[0])
 
 
 def _evaluated(function: Callable[..., Any], states: np.ndarray, actions: np.ndarray) -> Any:
     torch = sys.modules.get("torch")  # nobody has a module of it without having imported it
-    if torch is None or not isinstance(function, torch.nn.Module):
+    module: Any = function
+    if torch is None or not isinstance(module, torch.nn.Module):
         return function(states, actions)
-    with torch.no_grad():
-        result = function(torch.from_numpy(states.copy()), torch.from_numpy(actions.copy()))
+    like = next(module.parameters(), torch.zeros(()))
+    inputs = (torch.from_numpy(array.copy()).to(like) for array in (states, actions))
+    training = module.training
+    module.eval()  # dropout off, batch statistics left alone
+    try:
+        with torch.no_grad():
+            result = module(*inputs)
+    finally:
+        module.train(training)
     parts = result if isinstance(result, tuple) else (result,)
     arrays = tuple(part.cpu().numpy() for part in parts)
     return arrays if isinstance(result, tuple) else arrays[0]

@@ -2,17 +2,20 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.function import FunctionDynamics
 from farstep.dynamics.linear import LinearDynamics, fit_linear
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, one_line
 from farstep.model import Model
 from farstep.scoring.errors import Predictor, stride_of
 from farstep.systems.registry import SYSTEMS, system
@@ -32,6 +35,8 @@ class Entry:
     predictors: Sequence[Predictor]
 
     def __post_init__(self) -> None:
+        if not self.predictors:
+            raise FarstepError(f"'{self.name}' has no model.")
         if len({stride_of(predictor) for predictor in self.predictors}) != 1:
             raise FarstepError(f"'{self.name}' joins models that span different numbers of steps.")
 
@@ -44,7 +49,10 @@ def entries(
     if isinstance(models, Mapping):
         named = {str(name): _several(given) for name, given in models.items()}
     else:
-        named = _joined(_several(models))
+        several = _several(models)
+        named = joined([(label(model), model) for model in several])
+    for name, given in named.items():
+        _check_different(name, given)
     return [
         Entry(name, "model", [_predictor(name, one, episodes) for one in given])
         for name, given in named.items()
@@ -64,18 +72,36 @@ def baselines(episodes: Episodes, train: Episodes | None) -> list[Entry]:
     return [*found, Entry("linear", "baseline", [fit_linear(train)])] if train else found
 
 
+def told_apart(models: Sequence[Entry], others: Sequence[Entry]) -> list[Entry]:
+    """Return models and others under different names; a model gives way."""
+    taken = {entry.name for entry in others}
+    return [
+        replace(entry, name=f"{entry.name} (model)") if entry.name in taken else entry
+        for entry in models
+    ]
+
+
 def oracle(episodes: Episodes, of: System | str | None = None) -> Entry | None:
     """Return the simulator that the data come from, where it can be set to an observed state.
 
     A dataset can name a system that comes with Farstep; any other is only looked up when the
     caller names it, since that imports code.
     """
+    named = of is not None
     if of is None and episodes.system in SYSTEMS:
         of = episodes.system
     chosen = system(of) if isinstance(of, str) else of
-    if chosen is None or chosen.oracle is None:
+    if chosen is None:
         return None
-    if chosen.signals.state_names != episodes.signals.state_names:
+    alike = (chosen.signals.state_names, chosen.signals.action_names) == (
+        episodes.signals.state_names,
+        episodes.signals.action_names,
+    )
+    if named and not alike:
+        raise FarstepError(f"system '{chosen.name}' has other states or actions than the dataset.")
+    if named and chosen.oracle is None:
+        raise FarstepError(f"system '{chosen.name}' cannot be set to a state: it has no oracle.")
+    if chosen.oracle is None or not alike:
         return None
     return Entry("oracle", "oracle", [chosen.oracle()])
 
@@ -89,8 +115,12 @@ def _predictor(name: str, given: Scorable, episodes: Episodes) -> Predictor:
         _check_names(name, given, episodes)
         return given.dynamics
     if isinstance(given, Dynamics):
+        _check_shapes(name, given, episodes)
         return given
-    function = FunctionDynamics(function=given)
+    if isinstance(given, (str, Path)):
+        raise FarstepError(f"'{given}' is a path; load it with farstep.load_model.")
+    hashable = given if isinstance(given, Hashable) else partial(given)
+    function = FunctionDynamics(function=hashable)
     function.call(episodes.states[:1].astype("float32"), episodes.actions[:1].astype("float32"))
     return function
 
@@ -105,17 +135,39 @@ def _check_names(name: str, model: Model, episodes: Episodes) -> None:
             )
 
 
-def _joined(models: Sequence[Scorable]) -> dict[str, Sequence[Scorable]]:
-    """Join models that differ in their seed alone, and name each by its settings."""
-    groups: dict[str, list[Scorable]] = defaultdict(list)
-    for number, model in enumerate(models):
-        groups[configuration(model) or f"alone {number}"].append(model)
+def _check_shapes(name: str, dynamics: Dynamics, episodes: Episodes) -> None:
+    d, k = episodes.signals.num_states, episodes.signals.num_actions
+    inputs = (jax.ShapeDtypeStruct((n,), jnp.float32) for n in (d, k * dynamics.stride))
+    try:
+        found = jax.eval_shape(dynamics.predict, *inputs).mean.shape
+    except Exception as error:  # whatever shapes that do not fit raise inside it
+        raise FarstepError(
+            f"'{name}' does not take {d} states and {k} actions: {one_line(error)}"
+        ) from error
+    if found != (d,):
+        raise FarstepError(f"'{name}' predicts {found} for {d} states.")
+
+
+def _check_different(name: str, models: Sequence[Scorable]) -> None:
+    """Fail if one model is given twice: it would pass for two seeds."""
+    known = [model.record.get("identity") for model in models if isinstance(model, Model)]
+    known = [identity for identity in known if identity]
+    if len(set(known)) < len(known):
+        raise FarstepError(f"'{name}' has the same model twice; give each seed once.")
+
+
+def joined(models: Sequence[tuple[str, Scorable]]) -> dict[str, list[Scorable]]:
+    """Join models that differ in their seed alone; only one that stands alone keeps its name."""
+    groups: dict[str, list[tuple[str, Scorable]]] = defaultdict(list)
+    for number, (name, model) in enumerate(models):
+        groups[configuration(model) or f"alone {number}"].append((name, model))
     taken: Counter[str] = Counter()
     named = {}
     for group in groups.values():
-        name = label(group[0])
+        name = group[0][0] if len(group) == 1 else label(group[0][1])
         taken[name] += 1
-        named[name if taken[name] == 1 else f"{name} ({taken[name]})"] = group
+        free = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        named[free] = [model for _, model in group]
     return named
 
 

@@ -13,10 +13,19 @@ import numpy as np
 
 from farstep.checks import check_horizon
 from farstep.dynamics.contract import Dynamics
+from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
-from farstep.evaluation.entries import Entry, Scorable, baselines, entries, oracle
+from farstep.evaluation.entries import (
+    Entry,
+    Scorable,
+    baselines,
+    entries,
+    oracle,
+    told_apart,
+)
 from farstep.files import publish
+from farstep.model import Model
 from farstep.progress import track
 from farstep.report.animation import animation
 from farstep.report.figures import check_figure
@@ -31,7 +40,7 @@ from farstep.signals import Signals
 from farstep.systems.system import System
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """What `score` measured; draws itself."""
 
@@ -45,16 +54,22 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     """What else has to be said, such as dimensions left out."""
 
+    def __repr__(self) -> str:
+        lines = [f"Evaluation of {self.about}", *map(repr, self.scores)]
+        return "\n  ".join(lines)
+
     def __getitem__(self, name: str) -> Score:
         """Return the score of this name."""
         for one in self.scores:
             if one.name == name:
                 return one
-        raise KeyError(f"{name}; there are {', '.join(one.name for one in self.scores)}")
+        raise KeyError(f"{name!r}; there are {', '.join(repr(one.name) for one in self.scores)}")
 
     def plot(self, path: str | Path, force: bool = False) -> list[Path]:
-        """Draw R² against horizon, as PNG and PDF whatever the path's suffix."""
-        return save_chart(r2_chart(self.scores), Path(path).with_suffix(""), force)
+        """Draw R² against horizon, as PNG and PDF whichever suffix the path has."""
+        path = Path(path)
+        stem = path.with_suffix("") if path.suffix in (".png", ".pdf") else path
+        return save_chart(r2_chart(self.scores), stem, force)
 
     def save(self, out: str | Path, force: bool = False) -> list[Path]:
         """Write the numbers, all pictures and one HTML page into a directory; return the files."""
@@ -112,11 +127,8 @@ def score(
     found = entries(models, episodes)
     if references:
         best = oracle(episodes, system)
-        found = [*baselines(episodes, train), *found, *([best] if best else [])]
-    repeated = [entry.name for entry in found]
-    for name in set(repeated):
-        if repeated.count(name) > 1:
-            raise FarstepError(f"'{name}' is the name of a baseline; call your model otherwise.")
+        simple, last = baselines(episodes, train), [best] if best else []
+        found = [*simple, *told_apart(found, [*simple, *last]), *last]
     if not found:
         raise FarstepError("there is nothing to score; give a model, or leave the baselines on.")
     try:
@@ -129,7 +141,8 @@ def score(
     except jax.errors.JaxRuntimeError as error:
         raise _users_own(error) from error
     constant = np.isnan(scores[0].r2_dimensions).all(axis=(0, 1))
-    notes = tuple(_notes(scores, np.array(episodes.signals.state_names)[constant].tolist()))
+    names = np.array(episodes.signals.state_names)[constant].tolist()
+    notes = (*_notes(scores, names), *_origins(models, episodes))
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=2)
     return Evaluation(
@@ -147,7 +160,7 @@ def _scored(entry: Entry, episodes: Episodes, horizon: int) -> Score:
     sums = errors(entry.predictors, episodes, horizon)
     values = sums.r_squared
     count = horizon // values.shape[2]
-    several = not np.isnan(sums.spread).any() and (sums.spread > 0).any()
+    several = len(entry.predictors) > 1 or isinstance(entry.predictors[0], Ensemble)
     with np.errstate(invalid="ignore"):
         parts = [mean_r_squared(sum_ / sums.variation[-1]) for sum_ in (sums.bias[-1], sums.spread)]
     measured = [
@@ -173,12 +186,29 @@ def _notes(scores: Sequence[Score], constant: Sequence[str]) -> list[str]:
             "of the means."
         )
     notes += [
-        f"'{one.name}' diverges: from {one.diverged} steps ahead on, some predictions are not "
-        "finite, and R² is minus infinity."
+        f"'{one.name}' diverges: from step {one.diverged} on, some predictions are not "
+        "finite or too large to square, and R² is minus infinity."
         for one in scores
         if one.diverged is not None
     ]
     return notes
+
+
+def _origins(models: Any, episodes: Episodes) -> list[str]:
+    """Say so if a model comes from these very episodes, or from another system."""
+    groups = models.values() if isinstance(models, Mapping) else [models]
+    lists = [group if isinstance(group, (list, tuple)) else [group] for group in groups]
+    fitted = [one for group in lists for one in group if isinstance(one, Model)]
+    notes = []
+    if any(
+        one.record.get(part) == episodes.fingerprint
+        for one in fitted
+        for part in ("train", "validation")
+    ):
+        notes.append("a model was fitted on these very episodes: its scores are too good.")
+    systems = {one.system for one in fitted if one.system and episodes.system}
+    others = sorted(systems - {episodes.system})
+    return [*notes, *(f"a model of {other} is scored on {episodes.system}." for other in others)]
 
 
 def _about(episodes: Episodes) -> str:

@@ -14,7 +14,7 @@ from farstep.errors import FarstepError, did_you_mean
 from farstep.evaluation.entries import oracle
 from farstep.exhibits import alpha_study, fixed_horizon, profile_r2, weight_profiles
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Preset, with_preset
-from farstep.files import publish
+from farstep.files import check_output, publish
 from farstep.report.charts import Chart
 from farstep.report.interactive import chart_html, page, table_html
 from farstep.report.score_table import ScoreTable, score_tables
@@ -62,6 +62,8 @@ def reproduce(
         if given not in known:
             raise FarstepError(f"there is no {what} '{given}'. {did_you_mean(given, known)}")
     exhibit, chosen, out = EXHIBITS[name], PRESETS[preset], Path(out)
+    place = out / exhibit.name / chosen.name
+    check_output(place / "report.html", force)
     datasets, notes = _datasets(exhibit, chosen)
     runs = {
         (data, line, seed): ScoredFit(data, with_preset(config, chosen, seed), exhibit.horizon)
@@ -84,9 +86,17 @@ def reproduce(
         notes = [_budget(chosen), *notes]
     charts = [_said(chart, chosen, notes) for chart in exhibit.draw(_short(scores))]
     tables = {data: score_tables(found)[0] for data, found in scores.items()}
-    return Reproduction(
-        tables, tuple(notes), tuple(_write(exhibit, charts, tables, scores, notes, out, force))
-    )
+    written = [path for one in charts for path in save_chart(one, place / one.name, force)]
+    contents = {"report.html": _page(exhibit, charts, tables, notes)}
+    for data, table in tables.items():
+        contents[f"{data.split('/')[-1]}.md"] = table.markdown
+    if scores:
+        numbers = {data: [score.to_json() for score in found] for data, found in scores.items()}
+        contents["scores.json"] = json.dumps(numbers, indent=1) + "\n"
+    for file, text in contents.items():
+        publish(place / file, {"": text.encode()}, force)
+    files = (*written, *(place / file for file in contents))
+    return Reproduction(tables, tuple(notes), files)
 
 
 def _datasets(exhibit: Exhibit, preset: Preset) -> tuple[list[str], list[str]]:
@@ -108,7 +118,7 @@ def _score(name: str, values: Sequence[np.ndarray], exhibit: Exhibit) -> Score:
 
 
 def _oracle(data: str, horizon: int) -> list[Score]:
-    test = read(data).split(0).test
+    test = read(data).split(ScoredFit.split_seed).test
     found = oracle(test)
     if found is None:
         return []
@@ -117,9 +127,9 @@ def _oracle(data: str, horizon: int) -> list[Score]:
 
 
 def _budget(preset: Preset) -> str:
-    seeds = f"{len(preset.seeds)} seeds, at most {preset.epochs} epochs, split seed 0."
+    budget = f"{len(preset.seeds)} seeds, at most {preset.epochs} epochs"
     quick = "QUICK preset, not the paper's setting: " if preset.name == "quick" else ""
-    return quick + seeds
+    return f"{quick}{budget}, split seed {ScoredFit.split_seed}."
 
 
 def _short(scores: dict[str, Sequence[Score]]) -> dict[str, Sequence[Score]]:
@@ -132,29 +142,16 @@ def _said(chart: Chart, preset: Preset, notes: Sequence[str]) -> Chart:
     return replace(chart, title=title, note=" ".join([*notes, chart.note]).strip())
 
 
-def _write(
+def _page(
     exhibit: Exhibit,
     charts: Sequence[Chart],
     tables: dict[str, ScoreTable],
-    scores: dict[str, Sequence[Score]],
     notes: Sequence[str],
-    out: Path,
-    force: bool,
-) -> list[Path]:
-    place = out / exhibit.name
-    written = [path for one in charts for path in save_chart(one, place / one.name, force)]
+) -> str:
     parts = [f"<p>{html.escape(' '.join([exhibit.about + '.', *notes]))}</p>"]
     parts += [chart_html(chart) for chart in charts]
     parts += [
         f"<h2>{html.escape(data)}</h2>{table_html(table.columns, table.rows)}"
         for data, table in tables.items()
     ]
-    numbers = {data: [score.to_json() for score in found] for data, found in scores.items()}
-    contents = {"report.html": page(exhibit.name, parts)}
-    for data, table in tables.items():
-        contents[f"{data.split('/')[-1]}.md"] = table.markdown
-    if numbers:
-        contents["scores.json"] = json.dumps(numbers, indent=1) + "\n"
-    for name, text in contents.items():
-        publish(place / name, {"": text.encode()}, force)
-    return [*written, *(place / name for name in contents)]
+    return page(exhibit.name, parts)

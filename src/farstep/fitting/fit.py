@@ -22,7 +22,7 @@ from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import DivergedError, FarstepError, did_you_mean
 from farstep.files import check_output
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints, identity_of
 from farstep.fitting.config import FitConfig
@@ -213,7 +213,7 @@ class FitRun:
                 checkpoints.write(number, at)
                 bar.advance(_status(at.curve))
         if at.curve.best is None:
-            raise FarstepError(
+            raise DivergedError(
                 "no epoch gave a finite validation score: the model diverges when it is rolled "
                 "out. Try a smaller learning rate, gradient clipping (clip=1), or bounds."
             )
@@ -229,7 +229,7 @@ class FitRun:
         )
         bad = np.asarray(record.not_finite)
         if bad.any():
-            raise FarstepError(
+            raise DivergedError(
                 f"the fit diverged in epoch {len(at.curve.score) + 1}: the loss "
                 f"{int(np.argmax(bad)) + 1} step(s) ahead is not finite. Try a "
                 "smaller learning rate, gradient clipping (clip=1), or a shorter horizon."

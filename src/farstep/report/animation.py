@@ -78,8 +78,9 @@ def _draw(canvas: ImageDraw.ImageDraw, view: View, state: np.ndarray) -> None:
     def pixel(point: tuple[float, float]) -> tuple[float, float]:
         return _WIDTH * _FINE / 2 + scale * point[0], _HEIGHT * _FINE / 2 - scale * point[1]
 
-    # A model that diverges leaves the picture.
-    state = np.nan_to_num(np.clip(state, -1e3, 1e3))
+    if not np.isfinite(state).all():
+        return  # a model that diverges has left the picture
+    state = np.clip(state, -1e3, 1e3)
     for start, end, width, colour in view.strokes(state):
         canvas.line([pixel(start), pixel(end)], colour, max(1, round(scale * width)))
 

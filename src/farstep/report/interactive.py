@@ -66,7 +66,7 @@ def chart_figure(chart: Chart) -> Any:
 
     columns = min(chart.columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    titles = [panel.title for panel in chart.panels]
+    titles = [_literal(panel.title) for panel in chart.panels]
     figure = make_subplots(rows, columns, subplot_titles=titles)
     first = chart.legend
     for number, panel in enumerate(chart.panels):
@@ -114,9 +114,14 @@ def _traces(line: Line, legend: bool) -> list[Any]:
         fill = {"fill": "tonexty", "fillcolor": _faint(line.colour)}
         traces.append(graph_objects.Scatter(y=_values(line.high), **edge, **fill))
     style = {"color": line.colour, "dash": _DASH[line.style], "width": 2}
-    named = {"name": line.name, "showlegend": legend, "line": style}
+    named = {"name": _literal(line.name), "showlegend": legend, "line": style}
     hover = {"hovertemplate": "%{x}: %{y:.4g}"}
     return [*traces, graph_objects.Scatter(y=y, **common, **named, **hover)]
+
+
+def _literal(text: str) -> str:
+    """Return text that Plotly reads neither as markup nor as a formula."""
+    return html.escape(text).replace("$", "&#36;")
 
 
 def _values(values: Any) -> list[float | None]:

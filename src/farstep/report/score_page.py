@@ -18,7 +18,10 @@ def score_page(
     notes: Sequence[str],
 ) -> str:
     """Return the page: tables, charts and the animation."""
-    parts = [f"<p>Scored on all sub-trajectories of {html.escape(about)}.</p>"]
+    parts = [
+        f"<p>R² is over all sub-trajectories of {html.escape(about)}; calibration is from some of "
+        "their starts, evenly spaced.</p>"
+    ]
     parts += [f'<p class="note">Note: {html.escape(note)}</p>' for note in notes]
     tables = [
         f"<h2>{html.escape(table.title)}</h2>{table_html(table.columns, table.rows)}"

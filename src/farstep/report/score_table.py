@@ -71,7 +71,7 @@ def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> Sc
                 score.name,
                 str(score.seeds),
                 *(number(*score.at(horizon)) for horizon in shown),
-                number(*score.mean_r2),
+                number(*score.mean_r2) if score.steps[0] == 1 else "–",
                 *(f"> {longest}" if horizon is None else str(horizon) for horizon in below),
                 "–" if math.isnan(rate) else f"{rate:+.1%}",
             ]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from farstep.report.charts import COLOURS, Chart, Line, Panel, Style
-from farstep.scoring.calibration import LEVELS
+from farstep.report.charts import COLOURS, Chart, Line, Panel, Style, finite
+from farstep.scoring.calibration import LEVELS, Calibration, reach
 from farstep.scoring.intervals import half_width
 from farstep.scoring.score import Score
 from farstep.scoring.trajectories import Trajectories
@@ -38,7 +38,10 @@ def r2_chart(scores: Sequence[Score], title: str = "R² against horizon", name: 
     panels = [_r2_panel(scores, first, lambda score: score.r2)]
     if noisy:
         panels.append(_r2_panel(scores, "against states without noise", lambda s: s.r2_clean))
-    return Chart(name, title, panels, columns=2, note=_seeds_note(scores))
+    low = panels[0].y_range[0] if panels[0].y_range else _LOWEST
+    hidden = [line.name for line in panels[0].lines if not (finite(line.y) >= low).any()]
+    below = f" Below the axis throughout: {', '.join(hidden)}." if hidden else ""
+    return Chart(name, title, panels, columns=2, note=(_seeds_note(scores) + below).strip())
 
 
 def dimensions_chart(scores: Sequence[Score], signals: Signals) -> Chart:
@@ -47,7 +50,8 @@ def dimensions_chart(scores: Sequence[Score], signals: Signals) -> Chart:
         _r2_panel(scores, name, lambda score, i=i: score.r2_dimensions[..., i])
         for i, name in enumerate(signals.state_names)
     ]
-    return Chart("dimensions", "R² of each state dimension", panels, columns=3)
+    title = "R² of each state dimension"
+    return Chart("dimensions", title, panels, columns=3, note=_seeds_note(scores))
 
 
 def growth_chart(scores: Sequence[Score]) -> Chart:
@@ -66,31 +70,32 @@ def growth_chart(scores: Sequence[Score]) -> Chart:
 
 def calibration_chart(scores: Sequence[Score]) -> Chart:
     """Coverage of the intervals, and CRPS."""
-    known = [score for score in scores if score.calibrations]
+
+    def parts(score: Score, pick: Callable[[Calibration], np.ndarray]) -> np.ndarray | None:
+        return np.stack([pick(one) for one in score.calibrations]) if score.calibrations else None
+
     panels = []
     for place, level in enumerate(LEVELS):
-        lines = _lines(
-            known, lambda s, p=place: np.stack([one.coverage[p] for one in s.calibrations])
-        )
-        ends = known[0].steps[[0, -1]]
+        lines = _lines(scores, lambda s, p=place: parts(s, lambda one: one.coverage[p]))
+        ends = [1, max(score.steps[-1] for score in scores)]
         lines.append(
             Line("as it should be", ends, [level, level], colour="#000000", style="dotted")
         )
         title = f"inside the {level:.0%} interval"
         panels.append(Panel(title, lines, _AHEAD, "share", y_range=(0.0, 1.02)))
-    crps = _lines(known, lambda s: np.stack([one.crps for one in s.calibrations]))
+    crps = _lines(scores, lambda s: parts(s, lambda one: one.crps))
     panels.append(Panel("CRPS, in units of the state's spread", crps, _AHEAD, "CRPS", log=True))
-    return Chart("calibration", "Calibration against horizon", panels, columns=3)
+    title = "Calibration against horizon"
+    return Chart("calibration", title, panels, columns=3, note=_seeds_note(scores))
 
 
 def spread_chart(scores: Sequence[Score]) -> Chart:
     """Bias² and variance of seeds or of an ensemble's members."""
-    known = [score for score in scores if score.variance is not None]
     panels = [
-        Panel(title, _lines(known, values), _AHEAD, "share of SST", log=True)
+        Panel(title, _lines(scores, values), _AHEAD, "share of SST", log=True)
         for title, values in (
-            ("bias²", lambda score: score.bias[None]),
-            ("variance", lambda score: score.variance[None]),
+            ("bias²", lambda score: None if score.bias is None else score.bias[None]),
+            ("variance", lambda score: None if score.variance is None else score.variance[None]),
         )
     ]
     title = "Bias² and variance across seeds or members"
@@ -108,26 +113,27 @@ def trajectories_chart(
     for start, place in enumerate(trajectories.places):
         for i, name in enumerate(signals.state_names):
             truth = trajectories.truth[start, :, i]
-            lines = [Line("true", np.arange(len(truth)), truth, colour="#000000")]
+            lines = [Line("observed", np.arange(len(truth)), truth, colour="#000000")]
             for one in order:
                 steps, mean, std = trajectories.imagined[one]
-                y = mean[start, :, i]
-                wide = None if std is None else 1.645 * std[start, :, i]
+                y = np.append(truth[0], mean[start, :, i])
+                wide = None if std is None else np.append(0, reach(0.9) * std[start, :, i])
                 band = (None, None) if wide is None else (y - wide, y + wide)
                 colour, style = colours[one]
-                lines.append(Line(one, steps, y, *band, colour=colour, style=style))
+                lines.append(Line(one, np.append(0, steps), y, *band, colour=colour, style=style))
             title = f"{place}: {name}" if i == 0 else name
             # One scale for all starts, so that a dimension that hardly moves is seen to do so.
-            reach = max(0.8 * float(np.ptp(trajectories.truth[..., i], axis=1).max()), 1e-6)
+            half = max(0.8 * float(np.ptp(trajectories.truth[..., i], axis=1).max()), 1e-6)
             middle = float(truth.max() + truth.min()) / 2
-            limits = (middle - reach, middle + reach)
+            limits = (middle - half, middle + half)
             panels.append(Panel(title, lines, _AHEAD, y_range=limits))
     return Chart(
         "trajectories",
         "Imagined and true trajectories",
         panels,
         columns=signals.num_states if signals.num_states <= 6 else 4,
-        note="Bands: 90 % intervals of the model's own predictive distribution.",
+        note="Bands: 90 % intervals of the model's own predictive distribution. Of several seeds "
+        f"the first is shown, of many models the first {_SHOWN}.",
     )
 
 
@@ -149,8 +155,8 @@ def _lines(scores: Sequence[Score], values: Callable[[Score], np.ndarray | None]
             continue
         colour, style = colours[score.name]
         with np.errstate(invalid="ignore"):
-            mean, reach = found.mean(axis=0), half_width(found)
-            band = (mean - reach, mean + reach) if len(found) > 1 else (None, None)
+            mean, half = found.mean(axis=0), half_width(found)
+            band = (mean - half, mean + half) if len(found) > 1 else (None, None)
         lines.append(Line(score.name, score.steps, mean, *band, colour=colour, style=style))
     return lines
 

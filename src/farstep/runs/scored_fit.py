@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from farstep.datasets.reading import read
-from farstep.files import publish
+from farstep.episodes import Episodes
+from farstep.errors import DivergedError
+from farstep.files import locked, publish
 from farstep.fitting.checkpoint import identity_of
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
@@ -33,16 +35,39 @@ class ScoredFit:
         return identity_of(**asdict(self))[:16]
 
     def run(self, folder: Path) -> Float[np.ndarray, "compositions d"]:
-        """Return R² of each dimension; what `folder` holds of this run is not computed again."""
+        """Return R² of each dimension; what `folder` holds of this run is not computed again.
+
+        A fit that diverges scores minus infinity. Of two processes that ask for one run the
+        second waits for the first.
+        """
         place = folder / self.name
-        result = place / _RESULT
-        if not result.exists():
-            train, validation, test = read(self.data).split(self.split_seed)
-            model = fit(train, validation, self.config, out=place)
-            values = r_squared(model.dynamics, test, self.horizon)
+        data = read(self.data)
+        with locked(place):
+            stored = self._stored(place, data)
+            if stored is not None:
+                return stored
+            train, validation, test = data.split(self.split_seed)
+            # A result of these settings on other data: so is everything beside it.
+            stale = (place / _RESULT).exists()
+            try:
+                model = fit(train, validation, self.config, out=place, force=stale)
+                values = r_squared(model.dynamics, test, self.horizon)
+            except DivergedError:
+                count = self.horizon // self.config.stride
+                values = np.full((count, data.signals.num_states), -np.inf)
             content = {
                 "run": asdict(self),
+                "data": data.fingerprint,
                 "r2": [[float(v) if np.isfinite(v) else str(v) for v in row] for row in values],
             }
-            publish(result, {"": json.dumps(content, indent=1).encode()}, force=True)
-        return np.array(json.loads(result.read_text())["r2"], np.float64)
+            publish(place / _RESULT, {"": json.dumps(content, indent=1).encode()}, force=True)
+            return values
+
+    def _stored(self, place: Path, data: Episodes) -> Float[np.ndarray, "compositions d"] | None:
+        """Return the result, if it is there, whole, and of this data."""
+        try:
+            content = json.loads((place / _RESULT).read_text())
+            same = content["data"] == data.fingerprint
+            return np.array(content["r2"], np.float64) if same else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None

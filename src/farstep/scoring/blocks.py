@@ -15,6 +15,13 @@ from farstep.windows import Windows
 BLOCK = 256
 
 
+def varies(
+    variance: Float[np.ndarray, " d"], mean: Float[np.ndarray, " d"]
+) -> Bool[np.ndarray, " d"]:
+    """Return which dimensions vary by more than float32's rounding of their values."""
+    return variance > np.square(1e-6 * mean)
+
+
 class Block(NamedTuple):
     """Some sub-trajectories, cut or filled up to one length."""
 
@@ -49,11 +56,30 @@ class SubTrajectories:
         self.horizon = horizon
         self.starts: Int[np.ndarray, " n"] = starts
         self._left = left[starts]
+        self._episodes = episodes
         flat = Windows.of(episodes, horizon)
         kinds = [flat.states]
         if episodes.clean_states is not None:
             kinds.append(jnp.asarray(episodes.clean_states, jnp.float32))
         self._actions, self._kinds = flat.actions, jnp.stack(kinds)
+
+    def variation(self, stride: int = 1) -> Float[np.ndarray, "kinds compositions d"]:
+        """Return SST at every `stride`-th step: Σ (target − that horizon's mean target)².
+
+        NaN for a dimension that does not vary: its spread is lost in float32's rounding.
+        """
+        clean = self._episodes.clean_states
+        found = []
+        for states in (self._episodes.states, *([] if clean is None else [clean])):
+            states = states.astype(np.float64)
+            rows = []
+            for step in range(stride, self.horizon + 1, stride):
+                targets = states[self.starts[self._left >= step] + step]
+                mean = targets.mean(axis=0)
+                sums = np.square(targets - mean).sum(axis=0)
+                rows.append(np.where(varies(sums / len(targets), mean), sums, np.nan))
+            found.append(np.stack(rows))
+        return np.stack(found)
 
     def __iter__(self) -> Iterator[Block]:
         """Yield blocks of one size; the last is filled up with starts that nothing follows."""

@@ -30,13 +30,15 @@ class Errors(eqx.Module):
     errors: Float[np.ndarray, "kinds models steps d"]
     """Σ (target − prediction)², of each model."""
     bias: Float[np.ndarray, "kinds steps d"]
-    """Σ (target − mean prediction)², the mean over models or an ensemble's members."""
+    """Σ (target − expected prediction)², estimated without bias from the models or an ensemble's
+    members, so that it can fall below zero; noise of the targets is part of it."""
     spread: Float[np.ndarray, "steps d"]
-    """Σ variance of the predictions of models or members."""
+    """Σ variance of the predictions of models or members, without bias. Both add up to the mean
+    of their errors."""
 
     @property
     def r_squared(self) -> Float[np.ndarray, "kinds models steps d"]:
-        """1 − SSE/SST: NaN where a dimension does not vary, −∞ where a prediction is not finite."""
+        """1 − SSE/SST: NaN where a dimension does not vary, −∞ where an error overflows."""
         with np.errstate(invalid="ignore", divide="ignore"):
             share = self.errors / self.variation[:, None]
             return np.where(np.isnan(self.variation[:, None]), np.nan, 1 - share)
@@ -69,22 +71,23 @@ def errors(
             "choose a multiple."
         )
     members = _members(predictors)
-    centre = jnp.asarray(episodes.states.mean(axis=0), jnp.float32)
+    parts = SubTrajectories(episodes, horizon, stride, most)
     sums = None
-    for number, block in enumerate(SubTrajectories(episodes, horizon, stride, most)):
+    for number, block in enumerate(parts):
         predicted = [_predict(predictor, block, number) for predictor in predictors]
         compared = [_predict(member, block, number) for member in members] or predicted
-        parts = _sums(jnp.stack(predicted), jnp.stack(compared), block, centre, stride)
-        parts = [np.asarray(part, np.float64) for part in parts]
-        sums = parts if sums is None else [a + b for a, b in zip(sums, parts, strict=True)]
+        block_sums = _sums(jnp.stack(predicted), jnp.stack(compared), block, stride)
+        new = [np.asarray(part, np.float64) for part in block_sums]
+        sums = new if sums is None else [a + b for a, b in zip(sums, new, strict=True)]
     assert sums is not None
-    count, total, squares, squared, bias, spread = sums
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variation = squares - total**2 / count[:, None]
-        varies = variation > 1e-10 * np.maximum(squares, 1e-30)
+    count, squared, bias, spread = sums
+    several = max(len(members), len(predictors))
+    with np.errstate(invalid="ignore"):
+        spread = spread * (several / max(several - 1, 1))
+        bias = bias - spread / several
     return Errors(
         count=count.astype(int),
-        variation=np.where(varies, variation, np.nan),
+        variation=parts.variation(stride),
         errors=np.where(np.isfinite(squared), squared, np.inf),
         bias=np.where(np.isfinite(bias), bias, np.inf),
         spread=np.where(np.isfinite(spread), spread, np.inf),
@@ -130,21 +133,17 @@ def _sums(
     predicted: Float[Array, "models n compositions d"],
     compared: Float[Array, "members n compositions d"],
     block: Block,
-    centre: Float[Array, " d"],
     stride: int,
 ) -> tuple[Array, ...]:
-    """Return a block's count, Σ target, Σ target², and the sums of `Errors`."""
+    """Return a block's count, and Σ error², of the mean too, and Σ variance about the mean."""
     targets = block.targets[:, :, stride - 1 :: stride]
     inside = block.inside[:, stride - 1 :: stride, None]
 
     def over(values: Array) -> Array:
         return jnp.where(inside, values, 0.0).sum(axis=-3)
 
-    around = targets - centre
     return (
         inside.sum(axis=(0, 2)),
-        over(around),
-        over(jnp.square(around)),
         over(jnp.square(targets[:, None] - predicted)),
         over(jnp.square(targets - compared.mean(axis=0))),
         over(compared.var(axis=0)),

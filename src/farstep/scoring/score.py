@@ -14,7 +14,7 @@ THRESHOLDS = (0.9, 0.5, 0.0)
 """Of R²: how far ahead a model falls below each is reported."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Score:
     """How one configuration predicts, 1 to H steps ahead."""
 
@@ -28,12 +28,16 @@ class Score:
     r2_clean_dimensions: Float[np.ndarray, "seeds n d"] | None = None
     """The same against states without observation noise, where the dataset has them."""
     bias: Float[np.ndarray, " n"] | None = None
-    """Bias² over SST: the error of the mean over seeds, or over an ensemble's members."""
+    """Bias² over SST: the error of what seeds, or an ensemble's members, predict on average."""
     variance: Float[np.ndarray, " n"] | None = None
     """Variance over SST: how far seeds or members are apart. It and `bias` add up to their mean
     1 − R²."""
     calibrations: tuple[Calibration, ...] = ()
     """Of each seed, where the model has a standard deviation."""
+
+    def __repr__(self) -> str:
+        last = int(self.steps[-1])
+        return f"Score({self.name!r}, {self.seeds} seed(s), R²({last}) = {self.at(last)[0]:.4g})"
 
     @property
     def seeds(self) -> int:
@@ -62,7 +66,7 @@ class Score:
     @property
     def mean_r2(self) -> tuple[float, float]:
         """The mean of R² over all horizons, and half its interval."""
-        values = self.r2.mean(axis=1)
+        values = np.nanmean(self.r2, axis=1)
         return float(values.mean()), float(half_width(values))
 
     @property
@@ -86,13 +90,13 @@ class Score:
 
     def falls_below(self, threshold: float | int) -> int | None:
         """Return the first horizon where the seeds' mean R² is below a threshold, if one is."""
-        below = np.flatnonzero(~(self.r2.mean(axis=0) >= threshold))
+        below = np.flatnonzero(self.r2.mean(axis=0) < threshold)
         return int(self.steps[below[0]]) if len(below) else None
 
     @property
     def diverged(self) -> int | None:
-        """The first horizon where a prediction is not finite; None if all are."""
-        bad = np.flatnonzero(~np.isfinite(self.r2).all(axis=0))
+        """The first horizon where an error is too large to square; None if none is."""
+        bad = np.flatnonzero(np.isneginf(self.r2).any(axis=0))
         return int(self.steps[bad[0]]) if len(bad) else None
 
     @property

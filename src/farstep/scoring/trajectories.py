@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from farstep.dynamics.contract import Dynamics
 from farstep.episodes import Episodes
+from farstep.rollout import rollouts
 from farstep.scoring.blocks import BLOCK
 from farstep.scoring.calibration import predictive
 from farstep.scoring.errors import Predictor, stride_of
@@ -20,6 +21,7 @@ class Imagined(NamedTuple):
 
     steps: Int[np.ndarray, " n"]
     mean: Float[np.ndarray, "starts n d"]
+    """With the mean fed back, as in R²."""
     std: Float[np.ndarray, "starts n d"] | None
     """None for a model without uncertainty."""
 
@@ -64,5 +66,8 @@ def _imagined(predictor: Predictor, states: np.ndarray, actions: np.ndarray) -> 
     fill = [(0, BLOCK - len(states)), (0, 0), (0, 0)]
     block = jnp.asarray(np.pad(states, fill[:2])), jnp.asarray(np.pad(actions, fill))
     keys = jax.random.split(jax.random.key(2), BLOCK)
-    mean, std = (np.asarray(part)[: len(states)] for part in predictive(predictor, *block, keys))
-    return Imagined(steps, mean, std if (std > 0).any() else None)
+    mean, _ = rollouts(predictor, *block, keys)
+    _, std = predictive(predictor, *block, keys)
+    known = bool((std > 0).any())
+    few = len(states)
+    return Imagined(steps, np.asarray(mean)[:few], np.asarray(std)[:few] if known else None)
