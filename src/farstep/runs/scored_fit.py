@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -58,16 +59,25 @@ class ScoredFit:
             content = {
                 "run": asdict(self),
                 "data": data.fingerprint,
-                "r2": [[float(v) if np.isfinite(v) else str(v) for v in row] for row in values],
+                "r2": [[_rounded(v) for v in row] for row in values],
             }
-            publish(place / _RESULT, {"": json.dumps(content, indent=1).encode()}, force=True)
-            return values
+            publish(place / _RESULT, {"": json.dumps(content).encode() + b"\n"}, force=True)
+            return self._values(content)
 
     def _stored(self, place: Path, data: Episodes) -> Float[np.ndarray, "compositions d"] | None:
         """Return the result, if it is there, whole, and of this data."""
         try:
             content = json.loads((place / _RESULT).read_text())
             same = content["data"] == data.fingerprint
-            return np.array(content["r2"], np.float64) if same else None
+            return self._values(content) if same else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    @staticmethod
+    def _values(content: dict[str, Any]) -> Float[np.ndarray, "compositions d"]:
+        return np.array(content["r2"], np.float64)
+
+
+def _rounded(value: float) -> float | str:
+    """Return a number for JSON, which knows neither infinity nor NaN, with digits that matter."""
+    return round(float(value), 7) if np.isfinite(value) else str(value)
