@@ -22,7 +22,7 @@ REPEATS = 3
 
 
 def run() -> Result:
-    _install()
+    install()
     ours, theirs = [], []
     for _ in range(REPEATS):
         code = "from benchmarks.fit_mbrl import farstep; print(farstep())"
@@ -53,7 +53,8 @@ def farstep() -> float:
     )
 
 
-def _install() -> None:
+def install() -> None:
+    """Make the environment of mbrl-lib, unless it is there."""
     if not PEER.exists():
         folder = str(PEER.parents[1])
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

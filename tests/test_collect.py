@@ -83,6 +83,6 @@ def _die(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def test_unknown_policies_and_missing_bounds_are_errors():
     with pytest.raises(FarstepError, match=r"there is no policy 'rndom'. Did you mean 'random'"):
-        policy_named("rndom", SHORT.signals)
+        policy_named("rndom", SHORT)
     with pytest.raises(FarstepError, match="need bounds"):
-        policy_named("random", Signals.unnamed(1, 1))
+        policy_named("random", dataclasses.replace(SHORT, signals=Signals.unnamed(1, 1)))

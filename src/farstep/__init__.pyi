@@ -1,5 +1,8 @@
 # The public names, grouped. The package loads each from its module when it is first used.
 
+# Agents
+from .agents.train import train as train
+
 # Data
 from .datasets.columns import Columns as Columns
 from .datasets.reading import read as read
@@ -18,8 +21,11 @@ from .errors import FarstepError as FarstepError
 from .evaluation.evaluate import Evaluation as Evaluation
 from .evaluation.evaluate import score as score
 from .fitting.fit import fit as fit
+from .imagination.imagine import imagine as imagine
+from .loops.offline import offline as offline
 from .model import Model as Model
 from .model import load_model as load_model
+from .policy import load_policy as load_policy
 from .report.datasets import plot_datasets as plot_datasets
 from .signals import Signals as Signals
 

@@ -12,6 +12,11 @@ Propagation = Literal["mean", "sample"]
 Choice = Literal["mean", "step", "rollout"]
 """Of an ensemble: the mean of all, a random member at each step, or one for a whole rollout."""
 
+Starts = Literal["first", "any", "reset"]
+"""Of imagined episodes: the first states of the data, any of its states, or the system's reset."""
+Uncertainty = Literal["disagreement", "std"]
+"""Of a model: how far an ensemble's members are apart, or the largest predicted deviation."""
+
 
 def truncation(text: str) -> int | None:
     """Return k of the gradient `truncated:k`, or None of `full`."""

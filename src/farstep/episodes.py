@@ -32,6 +32,11 @@ class Episode(NamedTuple):
     clean_states: Float[np.ndarray, "T+1 d"] | None = None
     """The states without observation noise, where a simulator knows them. For scoring only."""
 
+    @property
+    def total(self) -> float:
+        """The sum of rewards; NaN where none were recorded."""
+        return float("nan") if self.rewards is None else float(np.sum(self.rewards))
+
 
 class Split(NamedTuple):
     """Three disjoint sets of whole episodes."""

@@ -13,13 +13,20 @@ from numpy.typing import ArrayLike
 from farstep import tensors
 from farstep.choices import Propagation
 from farstep.dynamics.contract import Dynamics
-from farstep.dynamics.description import describe_dynamics, empty_dynamics
+from farstep.dynamics.description import (
+    describe_dynamics,
+    describe_reward,
+    empty_dynamics,
+    empty_reward,
+)
+from farstep.dynamics.reward import RewardHead
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
 from farstep.rollout import rollouts
 from farstep.signals import Signals
 
 _FORMAT = 1
+_REWARD = "reward"
 MODEL_FILE = "model.safetensors"
 
 
@@ -37,6 +44,8 @@ class Model:
     """The settings it was fitted with."""
     record: Mapping[str, Any] = field(default_factory=dict)
     """Where it comes from: dataset's fingerprint, versions, and the training curve."""
+    reward: RewardHead | None = None
+    """A learned reward, if it was asked for."""
 
     def predict(self, states: ArrayLike, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation of the next states, of one state or many.
@@ -91,12 +100,17 @@ class Model:
         header = {
             "format": _FORMAT,
             "dynamics": describe_dynamics(self.dynamics),
+            "reward": describe_reward(self.reward),
             "signals": self.signals.to_json(),
             "system": self.system,
             "config": dict(self.config),
             "record": dict(self.record),
         }
-        publish(path, {"": tensors.encode(tensors.to_arrays(self.dynamics), header)}, force)
+        arrays = {
+            **tensors.to_arrays(self.dynamics),
+            **tensors.to_arrays(self.reward, _REWARD),
+        }
+        publish(path, {"": tensors.encode(arrays, header)}, force)
         return path
 
 
@@ -113,6 +127,7 @@ def load_model(path: str | Path) -> Model:
             signals=Signals.from_json(header["signals"]),
             system=header["system"],
             config=header["config"],
+            reward=tensors.from_arrays(empty_reward(header.get("reward")), arrays, _REWARD),
             record=header["record"],
         )
     except (KeyError, TypeError, FarstepError) as error:

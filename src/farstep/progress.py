@@ -46,9 +46,9 @@ class Bar:
     ) -> None:
         self._bar.stop()
 
-    def advance(self, status: str = "") -> None:
-        """Count one more."""
-        self._bar.update(self._task, advance=1, status=status)
+    def advance(self, status: str = "", by: int = 1) -> None:
+        """Count one more, or several."""
+        self._bar.update(self._task, advance=by, status=status)
 
 
 def track(items: Iterable[T], total: int, what: str, unit: str) -> Iterator[T]:

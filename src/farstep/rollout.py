@@ -14,6 +14,23 @@ Step = Callable[[Memory, Array, Array, PRNGKeyArray], tuple[Gaussian, Memory]]
 """(memory, state, action, key) → the Gaussian over the next state, and the memory after it."""
 
 
+def advance(
+    step: Step,
+    memory: Memory,
+    state: Float[Array, "*batch d"],
+    action: Float[Array, "*batch k"],
+    key: PRNGKeyArray,
+    propagation: Propagation,
+) -> tuple[Float[Array, "*batch d"], Gaussian, Memory]:
+    """Return the state that one composition hands to the next, its Gaussian, and the memory."""
+    gaussian, memory = step(memory, state, action, key)
+    fed = gaussian.mean
+    if propagation == "sample":
+        # The step itself draws from `key`; its second half is for the sample.
+        fed = gaussian.sample(jax.random.fold_in(key, 1))
+    return fed, gaussian, memory
+
+
 def compose(
     step: Step,
     memory: Memory,
@@ -49,11 +66,7 @@ def compose(
     def once(carry: tuple[Array, Memory], inputs: tuple) -> tuple[tuple[Array, Memory], Gaussian]:
         state, memory = carry
         action, key, cut_here = inputs
-        gaussian, memory = step(memory, state, action, key)
-        fed = gaussian.mean
-        if propagation == "sample":
-            # The step itself draws from `key`; its second half is for the sample.
-            fed = gaussian.sample(jax.random.fold_in(key, 1))
+        fed, gaussian, memory = advance(step, memory, state, action, key, propagation)
         if cut_here is not None:
             fed = jnp.where(cut_here, jax.lax.stop_gradient(fed), fed)
         return (fed, memory), gaussian

@@ -81,7 +81,7 @@ class Signals:
         """Return the same without bounds."""
         return replace(self, action_low=(), action_high=())
 
-    def clip(self, actions: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
+    def clip(self, actions: Float[np.ndarray, "*n k"]) -> Float[np.ndarray, "*n k"]:
         """Return the actions moved to the nearest bound."""
         return np.clip(actions, self.action_low, self.action_high).astype(actions.dtype)
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 def encode(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the file's bytes; the header keeps a SHA-256 of the arrays."""
     ordered = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
-    text = json.dumps({**header, "sha256": _digest(ordered)}, allow_nan=False)
+    text = json.dumps({**header, "sha256": digest(ordered)}, allow_nan=False)
     return safetensors.numpy.save(ordered, metadata={"farstep": text})
 
 
@@ -37,7 +37,7 @@ def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         raise FarstepError(f"{path} is not a readable {what}: {one_line(error)}") from error
     if not isinstance(header, dict):
         raise FarstepError(f"{path} was not written by Farstep; it is no {what}.")
-    if header.pop("sha256", None) != _digest(arrays):
+    if header.pop("sha256", None) != digest(arrays):
         raise FarstepError(f"{path} is damaged: its numbers are not those that were written.")
     return arrays, header
 
@@ -64,9 +64,10 @@ def from_arrays(like: T, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
     return jax.tree_util.tree_map_with_path(leaf, like)
 
 
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return a SHA-256 of named arrays."""
+    found = hashlib.sha256()
     for name in sorted(arrays):
-        digest.update(f"{name}:{arrays[name].dtype}:{arrays[name].shape}".encode())
-        digest.update(arrays[name].tobytes())
-    return digest.hexdigest()
+        found.update(f"{name}:{arrays[name].dtype}:{arrays[name].shape}".encode())
+        found.update(arrays[name].tobytes())
+    return found.hexdigest()

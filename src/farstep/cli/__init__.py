@@ -10,18 +10,22 @@ import tyro
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
 from farstep.cli.fit import Fit
+from farstep.cli.offline import Offline
 from farstep.cli.reproduce import Reproduce
 from farstep.cli.score import Score
 from farstep.cli.systems import Systems
+from farstep.cli.train import Train
 from farstep.errors import DataWarning, FarstepError
 
 Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Offline, tyro.conf.subcommand("offline")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Score, tyro.conf.subcommand("score")]
     | Annotated[Systems, tyro.conf.subcommand("systems")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
 )
 
 _ABOUT = (

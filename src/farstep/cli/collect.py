@@ -20,7 +20,8 @@ class Collect:
     out: Path
     """Where to store them: NAME.npz, NAME.csv, NAME.parquet, or no suffix for Minari."""
     policy: str = "random"
-    """`random`, or module:attribute for a function (state, rng) → action."""
+    """`random`, a stored policy (.safetensors), or module:attribute for a function of (state,
+    rng)."""
     episodes: int = 50
     """How many episodes to run."""
     seed: int = 0

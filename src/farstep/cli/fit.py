@@ -25,6 +25,8 @@ class Fit:
     """Directory for the model, its training curve (TensorBoard, PNG) and checkpoints."""
     config: FitConfig = field(default_factory=FitConfig)
     """Settings; the defaults are the paper's."""
+    learn_reward: bool = False
+    """Fit the recorded rewards too, for a system whose reward is not known."""
     split_seed: int = 0
     """Of the split into training, validation and test."""
     force: bool = False
@@ -38,7 +40,14 @@ class Fit:
         from farstep.report.training import plot_training
 
         train, validation, _ = read(self.data).split(self.split_seed)
-        model = fit(train, validation, self.config, out=self.out, force=self.force)
+        model = fit(
+            train,
+            validation,
+            self.config,
+            learn_reward=self.learn_reward,
+            out=self.out,
+            force=self.force,
+        )
         curves = model.record.get("curves", [])
         for number, curve in enumerate(curves):
             name = f"member {number + 1}: " if len(curves) > 1 else ""

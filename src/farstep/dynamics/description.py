@@ -14,6 +14,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.linear import LinearDynamics
 from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
+from farstep.dynamics.reward import RewardHead
 from farstep.dynamics.scaling import Scaling
 from farstep.errors import FarstepError
 
@@ -49,6 +50,21 @@ def empty_dynamics(description: Mapping[str, Any]) -> Dynamics:
         return _empty(description)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FarstepError(f"the model's description is damaged ({error!r}).") from error
+
+
+def describe_reward(head: RewardHead | None) -> dict[str, Any] | None:
+    """Return what `empty_reward` needs; None for a model without a learned reward."""
+    if head is None:
+        return None
+    return {"inputs": head.input_mean.shape[-1], "shape": asdict(head.shape)}
+
+
+def empty_reward(description: Mapping[str, Any] | None) -> RewardHead | None:
+    """Return a head of this description with shapes in place of numbers."""
+    if description is None:
+        return None
+    inputs, shape = int(description["inputs"]), NetworkShape(**description["shape"])
+    return eqx.filter_eval_shape(lambda: RewardHead.create(jax.random.key(0), inputs, shape))
 
 
 def _empty(description: Mapping[str, Any]) -> Dynamics:

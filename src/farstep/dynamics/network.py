@@ -65,11 +65,11 @@ def create_network(
     sizes = [inputs, *[shape.width] * shape.depth]
     keys = jax.random.split(key, shape.depth + 1)
     layers = tuple(
-        Layer(*_linear(k, n, m), scale=jnp.ones(m), shift=jnp.zeros(m))
+        Layer(*draw_linear(k, n, m), scale=jnp.ones(m), shift=jnp.zeros(m))
         for k, n, m in zip(keys[:-1], sizes[:-1], sizes[1:], strict=True)
     )
     statistics = tuple(Statistics(jnp.zeros(m), jnp.ones(m)) for m in sizes[1:])
-    weight, bias = _linear(keys[-1], sizes[-1], outputs)
+    weight, bias = draw_linear(keys[-1], sizes[-1], outputs)
     return Network(layers, weight.T, bias), statistics
 
 
@@ -105,7 +105,8 @@ def train(
     return x @ network.head_weight.T + network.head_bias, tuple(updated)
 
 
-def _linear(key: PRNGKeyArray, n: int, m: int) -> tuple[Array, Array]:
+def draw_linear(key: PRNGKeyArray, n: int, m: int) -> tuple[Array, Array]:
+    """Return the weight (n, m) and bias of a new layer, uniform within ±1/√n as in PyTorch."""
     limit = n**-0.5
     weight_key, bias_key = jax.random.split(key)
     weight = jax.random.uniform(weight_key, (n, m), minval=-limit, maxval=limit)

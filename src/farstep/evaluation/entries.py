@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.function import FunctionDynamics
 from farstep.dynamics.linear import LinearDynamics, fit_linear
+from farstep.dynamics.reward import RewardHead
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, one_line
 from farstep.model import Model
@@ -33,6 +34,8 @@ class Entry:
     kind: str
     """`model`, `baseline` or `oracle`."""
     predictors: Sequence[Predictor]
+    rewards: Sequence[RewardHead] = ()
+    """The models' learned rewards, if all of them have one."""
 
     def __post_init__(self) -> None:
         if not self.predictors:
@@ -54,7 +57,7 @@ def entries(
     for name, given in named.items():
         _check_different(name, given)
     return [
-        Entry(name, "model", [_predictor(name, one, episodes) for one in given])
+        Entry(name, "model", [_predictor(name, one, episodes) for one in given], _rewards(given))
         for name, given in named.items()
     ]
 
@@ -123,6 +126,12 @@ def _predictor(name: str, given: Scorable, episodes: Episodes) -> Predictor:
     function = FunctionDynamics(function=hashable)
     function.call(episodes.states[:1].astype("float32"), episodes.actions[:1].astype("float32"))
     return function
+
+
+def _rewards(models: Sequence[Scorable]) -> list[RewardHead]:
+    heads = [model.reward for model in models if isinstance(model, Model)]
+    found = [head for head in heads if head is not None]
+    return found if len(found) == len(models) else []
 
 
 def _check_names(name: str, model: Model, episodes: Episodes) -> None:

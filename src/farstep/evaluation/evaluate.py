@@ -34,6 +34,7 @@ from farstep.report.scores import r2_chart, score_charts
 from farstep.report.static import save_chart
 from farstep.scoring.calibration import calibration
 from farstep.scoring.errors import errors, mean_r_squared
+from farstep.scoring.rewards import reward_r_squared
 from farstep.scoring.score import Score
 from farstep.scoring.trajectories import Trajectories, trajectories
 from farstep.signals import Signals
@@ -166,6 +167,12 @@ def _scored(entry: Entry, episodes: Episodes, horizon: int) -> Score:
     measured = [
         calibration(one, episodes, horizon) for one in entry.predictors if isinstance(one, Dynamics)
     ]
+    rewards = None
+    if entry.rewards and episodes.rewards is not None:
+        pairs = zip(entry.predictors, entry.rewards, strict=True)
+        rewards = np.stack(
+            [reward_r_squared(one, head, episodes, horizon) for one, head in pairs]  # pyright: ignore[reportArgumentType]
+        )
     return Score(
         name=entry.name,
         kind=entry.kind,
@@ -174,6 +181,7 @@ def _scored(entry: Entry, episodes: Episodes, horizon: int) -> Score:
         r2_clean_dimensions=values[1] if len(values) > 1 else None,
         bias=parts[0] if several else None,
         variance=parts[1] if several else None,
+        r2_reward=rewards,
         calibrations=tuple(one for one in measured if one is not None),
     )
 

@@ -1,11 +1,8 @@
 """What a fit keeps on disk while it runs, so that it can be killed at any moment."""
 
-import hashlib
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from farstep import tensors
 from farstep.errors import FarstepError
@@ -80,8 +77,3 @@ class Checkpoints:
     def _path(self, member: int) -> Path:
         assert self.folder is not None
         return self.folder / f"checkpoint-{member}.safetensors"
-
-
-def identity_of(**parts: Any) -> str:
-    """Return a text that is the same for the same settings and data."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

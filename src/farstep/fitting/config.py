@@ -1,7 +1,7 @@
 """The settings of a fit: one flat list that the API, the command line and files share."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Literal
 
 from farstep.choices import (
     Activation,
@@ -12,7 +12,8 @@ from farstep.choices import (
     Target,
     truncation,
 )
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError
+from farstep.fields import check_words
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,7 @@ class FitConfig:
                 raise FarstepError(
                     f"{name} must be a whole number of at least {value}, not {given}."
                 )
-        for name, kind in get_type_hints(FitConfig).items():
-            words = get_args(kind) if get_origin(kind) is Literal else ()
-            if words and getattr(self, name) not in words:
-                given = str(getattr(self, name))
-                raise FarstepError(f"there is no {name} '{given}'. {did_you_mean(given, words)}")
+        check_words(FitConfig, vars(self))
         for name in ("learning_rate", "fixed_std", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,16 @@ class Curve:
         best = min(range(len(scores)), key=scores.__getitem__, default=None)
         return None if best is None or scores[best] == math.inf else best
 
+    @property
+    def scalars(self) -> dict[str, float | None]:
+        """The last epoch's numbers, named as TensorBoard shows them."""
+        named = {
+            f"{name}/{j}": value
+            for name in ("train", "validation", "weights")
+            for j, value in enumerate(getattr(self, name)[-1], start=1)
+        }
+        return {**named, "gradient_norm": self.gradient_norm[-1], "score": self.score[-1]}
+
     def to_json(self) -> dict[str, Any]:
         """Return plain values, with the best epoch."""
         return {**vars(self), "best_epoch": self.best}
@@ -53,42 +62,6 @@ class Curve:
     def from_json(cls, data: Mapping[str, Any]) -> "Curve":
         """Rebuild what `to_json` gave."""
         return cls(**{name: value for name, value in data.items() if name != "best_epoch"})
-
-
-class TensorBoard:
-    """Writes the curve as TensorBoard event files, if there is a directory for them."""
-
-    def __init__(self, folder: Path | None, member: int, start: int) -> None:
-        self._writer = None
-        if folder is not None:
-            from tensorboardX import SummaryWriter
-
-            self._writer = SummaryWriter(str(folder / f"member-{member}"), purge_step=start)
-
-    def add(self, curve: Curve) -> None:
-        """Write the curve's last epoch."""
-        if self._writer is None:
-            return
-        epoch = len(curve.score) - 1
-        for name in ("train", "validation", "weights"):
-            for j, value in enumerate(getattr(curve, name)[-1], start=1):
-                self._scalar(f"{name}/{j}", value, epoch)
-        self._scalar("gradient_norm", curve.gradient_norm[-1], epoch)
-        self._scalar("score", curve.score[-1], epoch)
-        self._writer.flush()  # before the checkpoint, so that a killed fit misses nothing
-
-    def __enter__(self) -> "TensorBoard":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Finish the files."""
-        if self._writer is not None:
-            self._writer.close()
-
-    def _scalar(self, name: str, value: float | None, epoch: int) -> None:
-        if self._writer is not None:
-            self._writer.add_scalar(name, math.nan if value is None else value, epoch)
 
 
 def _plain(values: Any) -> list[float | None]:

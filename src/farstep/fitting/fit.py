@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from farstep.checks import check_horizon
 from farstep.choices import truncation
@@ -22,11 +20,14 @@ from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episode, Episodes
-from farstep.errors import DivergedError, FarstepError, did_you_mean
+from farstep.errors import DivergedError, FarstepError
+from farstep.fields import identity_of, replaced
 from farstep.files import check_output
-from farstep.fitting.checkpoint import Checkpoint, Checkpoints, identity_of
+from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import FitConfig
-from farstep.fitting.curve import Curve, TensorBoard
+from farstep.fitting.curve import Curve
+from farstep.fitting.optimiser import optimiser
+from farstep.fitting.reward import fit_reward
 from farstep.fitting.training import (
     Recipe,
     TrainingState,
@@ -40,6 +41,7 @@ from farstep.model import MODEL_FILE, Model, load_model
 from farstep.objective import Objective
 from farstep.progress import Bar
 from farstep.systems.registry import import_attribute
+from farstep.tensorboard import TensorBoard
 from farstep.weights import Losses, Profile, profile
 from farstep.windows import Windows
 
@@ -53,6 +55,7 @@ def fit(
     config: FitConfig | None = None,
     *,
     weights: str | Profile | Callable[[Losses], Losses] | Sequence[float | int] | None = None,
+    learn_reward: bool = False,
     out: str | Path | None = None,
     force: bool = False,
     **settings: Any,
@@ -65,6 +68,7 @@ def fit(
         config: The settings; those given by name replace its fields.
         weights: Of the horizons: a profile such as `decay(0.75)`, its text, a list of numbers, or
             a function of the running losses.
+        learn_reward: Fit the recorded rewards too, for systems whose reward is not known.
         out: A directory for the model, the training curve for TensorBoard, and checkpoints: a
             fit that was killed continues from there, to the same result.
         force: Start over where `out` holds another model or an unfinished fit.
@@ -76,7 +80,9 @@ def fit(
     _check_alike(train, validation)
     folder = None if out is None else Path(out)
     data = {"train": train.fingerprint, "validation": validation.fingerprint}
-    identity = identity_of(config=dataclasses.asdict(config), weights_source=chosen.source, **data)
+    settings = dataclasses.asdict(config)
+    extra = {"learn_reward": True} if learn_reward else {}
+    identity = identity_of(config=settings, weights_source=chosen.source, **data, **extra)
     versions = {package: version(package) for package in VERSIONS}
     record: dict[str, Any] = {**data, "identity": identity, "versions": versions}
     checkpoints = Checkpoints(folder, identity, force)
@@ -86,24 +92,25 @@ def fit(
             checkpoints.remove()
             return finished
         check_output(folder / MODEL_FILE, force)
+    reward = fit_reward(train, validation, config) if learn_reward else None
     if config.model == "linear":
-        model = Model(
-            fit_linear(train), train.signals, train.system, dataclasses.asdict(config), record
-        )
-        return _stored(model, folder, force)
-    run = FitRun(train, validation, config, chosen)
-    fitted = [run.member(number, checkpoints) for number in range(config.members)]
-    dynamics: Dynamics = fitted[0][0]
-    if config.members > 1:
-        dynamics = Ensemble.of([member for member, _ in fitted], config.choice)
-    record["curves"] = [curve.to_json() for _, curve in fitted]
-    model = _stored(
-        Model(dynamics, train.signals, train.system, dataclasses.asdict(config), record),
-        folder,
-        force,
-    )
+        dynamics: Dynamics = fit_linear(train)
+    else:
+        dynamics, record["curves"] = _fitted(FitRun(train, validation, config, chosen), checkpoints)
+    model = Model(dynamics, train.signals, train.system, settings, record, reward)
+    if folder is not None:
+        model.save(folder / MODEL_FILE, force)
     checkpoints.remove()
     return model
+
+
+def _fitted(run: "FitRun", checkpoints: Checkpoints) -> tuple[Dynamics, list[dict[str, Any]]]:
+    """Return the model of all members, and each one's curve."""
+    members = [run.member(number, checkpoints) for number in range(run.config.members)]
+    curves = [curve.to_json() for _, curve in members]
+    if len(members) == 1:
+        return members[0][0], curves
+    return Ensemble.of([member for member, _ in members], run.config.choice), curves
 
 
 def hold_out(episodes: Episodes, seed: int = 0) -> tuple[Episodes, Episodes]:
@@ -119,12 +126,13 @@ def hold_out(episodes: Episodes, seed: int = 0) -> tuple[Episodes, Episodes]:
     first = whole._replace(
         states=whole.states[: cut + 1],
         actions=whole.actions[:cut],
-        rewards=None,
+        rewards=None if whole.rewards is None else whole.rewards[:cut],
         clean_states=None,
         terminated=False,
         truncated=True,
     )
-    last = Episode(whole.states[cut:], whole.actions[cut:], truncated=True)
+    rewards = None if whole.rewards is None else whole.rewards[cut:]
+    last = Episode(whole.states[cut:], whole.actions[cut:], rewards, truncated=True)
     return tuple(  # type: ignore[return-value]
         Episodes.from_list([part], episodes.signals, episodes.system, episodes.metadata)
         for part in (first, last)
@@ -182,7 +190,7 @@ class FitRun:
                 config.rematerialise,
             ),
             profile=self.profile,
-            optimiser=_optimiser(config.learning_rate, total, config.clip),
+            optimiser=optimiser(config.learning_rate, total, config.clip),
             batch=config.batch,
         )
 
@@ -200,16 +208,17 @@ class FitRun:
         state = initial_state(dynamics, self.config.horizon, self.recipe)
         at = checkpoints.read(number, state) or Checkpoint(state, _copy(state), Curve(), False)
         start = len(at.curve.score)
+        folder = checkpoints.folder
         name = f"member {number + 1}/{self.config.members}" if self.config.members > 1 else "fit"
         with (
-            TensorBoard(checkpoints.folder, number, start) as board,
+            TensorBoard(folder and folder / f"member-{number}", start) as board,
             Bar(name, self.config.epochs, "epochs", start) as bar,
         ):
             for epoch in range(start, self.config.epochs):
                 if at.finished:
                     break
                 at = self._advance(at, dynamics, chosen, jax.random.fold_in(epoch_key, epoch))
-                board.add(at.curve)
+                board.add(at.curve.scalars, epoch)
                 checkpoints.write(number, at)
                 bar.advance(_status(at.curve))
         if at.curve.best is None:
@@ -262,21 +271,11 @@ class FitRun:
 def _settings(
     config: FitConfig, weights: Any, settings: dict[str, Any]
 ) -> tuple[FitConfig, Profile]:
-    known = [field.name for field in dataclasses.fields(FitConfig)]
-    for name in settings:
-        if name not in known:
-            raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
     given = config.weights if weights is None else weights
     chosen = profile(given, lambda reference: import_attribute(reference, from_here=True))
-    plain = {name: _plain(value) for name, value in settings.items()}
-    config = dataclasses.replace(config, **{**plain, "weights": chosen.text})
+    config = replaced(config, {**settings, "weights": chosen.text})
     config.check()
     return config, chosen
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy's numbers as Python's, which JSON knows."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_alike(train: Episodes, validation: Episodes) -> None:
@@ -286,28 +285,12 @@ def _check_alike(train: Episodes, validation: Episodes) -> None:
         raise FarstepError("training and validation data have different states or actions.")
 
 
-@lru_cache
-def _optimiser(
-    learning_rate: float, total: int | None, clip: float | None
-) -> optax.GradientTransformation:
-    """Return Adam; the same object for the same settings, so that nothing is compiled again."""
-    rate = optax.cosine_decay_schedule(learning_rate, total) if total else learning_rate
-    adam = optax.adam(rate)
-    return optax.chain(optax.clip_by_global_norm(clip), adam) if clip else adam
-
-
 def _finished(folder: Path, identity: str) -> Model | None:
     """Return the model of this very fit, if it was stored already."""
     if not (folder / MODEL_FILE).exists():
         return None
     model = load_model(folder / MODEL_FILE)
     return model if model.record.get("identity") == identity else None
-
-
-def _stored(model: Model, folder: Path | None, force: bool) -> Model:
-    if folder is not None:
-        model.save(folder / MODEL_FILE, force)
-    return model
 
 
 def _copy(state: TrainingState) -> TrainingState:

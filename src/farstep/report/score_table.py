@@ -33,7 +33,10 @@ def score_tables(scores: Sequence[Score]) -> list[ScoreTable]:
     shown = sorted({horizon for horizon in (*HORIZONS, longest) if horizon <= longest})
     tables = [_r2_table(scores, shown, longest)]
     if any(score.r2_clean is not None for score in scores):
-        tables.append(_clean_table(scores, shown))
+        title = "Against states without observation noise"
+        tables.append(_other_table(title, "r2_clean", scores, shown))
+    if any(score.r2_reward is not None for score in scores):
+        tables.append(_other_table("Of the learned reward", "r2_reward", scores, shown))
     known = [score for score in scores if score.calibrations]
     if known:
         tables.append(_calibration_table(known, shown))
@@ -83,14 +86,14 @@ def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> Sc
     )
 
 
-def _clean_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+def _other_table(
+    title: str, name: str, scores: Sequence[Score], shown: Sequence[int]
+) -> ScoreTable:
+    """Return another R² of the scores that have it, the mean over seeds."""
     columns = ["", *(f"R²({horizon})" for horizon in shown)]
-    rows = [
-        [s.name, *_picked(s, s.r2_clean.mean(axis=0), shown)]
-        for s in scores
-        if s.r2_clean is not None
-    ]
-    return ScoreTable("Against states without observation noise", columns, rows)
+    known = [(score, getattr(score, name)) for score in scores]
+    rows = [[s.name, *_picked(s, r2.mean(axis=0), shown)] for s, r2 in known if r2 is not None]
+    return ScoreTable(title, columns, rows)
 
 
 def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:

@@ -50,6 +50,8 @@ def dimensions_chart(scores: Sequence[Score], signals: Signals) -> Chart:
         _r2_panel(scores, name, lambda score, i=i: score.r2_dimensions[..., i])
         for i, name in enumerate(signals.state_names)
     ]
+    if any(score.r2_reward is not None for score in scores):
+        panels.append(_r2_panel(scores, "reward (learned)", lambda score: score.r2_reward))
     title = "R² of each state dimension"
     return Chart("dimensions", title, panels, columns=3, note=_seeds_note(scores))
 

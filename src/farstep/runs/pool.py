@@ -10,12 +10,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import numpy as np
+from typing import Protocol, TypeVar, runtime_checkable
 
 from farstep.errors import FarstepError
 from farstep.progress import Bar
-from farstep.runs.scored_fit import ScoredFit
+
+Result = TypeVar("Result", covariant=True)
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -30,7 +30,18 @@ _END_WITH_PARENT = 1
 """PR_SET_PDEATHSIG."""
 
 
-def run_all(runs: Sequence[ScoredFit], folder: Path, workers: int) -> dict[ScoredFit, np.ndarray]:
+@runtime_checkable
+class Run(Protocol[Result]):
+    """Something to compute: hashable, so that the same is computed once, and to be pickled."""
+
+    def run(self, folder: Path) -> Result:
+        """Return the result, from what `folder` holds of it already."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+def run_all(runs: Sequence[Run[Result]], folder: Path, workers: int) -> dict[Run[Result], Result]:
     """Return what every run gives; the same run asked for twice is computed once.
 
     Stopped or killed, it goes on where it was when it is called again.
@@ -38,8 +49,8 @@ def run_all(runs: Sequence[ScoredFit], folder: Path, workers: int) -> dict[Score
     if workers < 1:
         raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
     distinct = list(dict.fromkeys(runs))
-    if not distinct:
-        return {}
+    if workers == 1:
+        return {run: run.run(folder) for run in distinct}
     context = multiprocessing.get_context("spawn")
     found = {}
     with (

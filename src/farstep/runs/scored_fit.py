@@ -11,8 +11,8 @@ from jaxtyping import Float
 from farstep.datasets.reading import read
 from farstep.episodes import Episodes
 from farstep.errors import DivergedError
+from farstep.fields import identity_of
 from farstep.files import locked, publish
-from farstep.fitting.checkpoint import identity_of
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
 from farstep.scoring.errors import r_squared

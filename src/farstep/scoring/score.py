@@ -32,6 +32,8 @@ class Score:
     variance: Float[np.ndarray, " n"] | None = None
     """Variance over SST: how far seeds or members are apart. It and `bias` add up to their mean
     1 − R²."""
+    r2_reward: Float[np.ndarray, "seeds n"] | None = None
+    """R² of a learned reward, along the model's own states."""
     calibrations: tuple[Calibration, ...] = ()
     """Of each seed, where the model has a standard deviation."""
 
@@ -118,6 +120,7 @@ class Score:
             "r2_clean": self.r2_clean,
             "r2_dimensions": self.r2_dimensions,
             "r2_clean_dimensions": self.r2_clean_dimensions,
+            "r2_reward": self.r2_reward,
             "bias": self.bias,
             "variance": self.variance,
             "crps": self.crps,

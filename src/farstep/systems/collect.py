@@ -3,10 +3,11 @@
 import multiprocessing
 import pickle
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import gymnasium
 import numpy as np
@@ -18,6 +19,9 @@ from farstep.systems.policies import Policy, policy_named
 from farstep.systems.registry import import_attribute
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
+
+Watch: TypeAlias = Callable[[np.ndarray, np.ndarray, float, np.ndarray, bool], None]
+"""Told of each step: state, action, reward, next state, and whether that ends the task."""
 
 
 def collect(
@@ -31,7 +35,8 @@ def collect(
 
     Args:
         system: A `System`, or its name.
-        policy: `random`, or a function (state, random generator) → action.
+        policy: `random`, a path to a stored policy, a policy, or a function (state, random
+            generator) → action.
         episodes: How many episodes to run.
         seed: Each episode draws from its own stream of this seed, so the data do not depend
             on the number of workers.
@@ -46,7 +51,7 @@ def collect(
             raise FarstepError(f"{name} must be at least {least}, not {value}.")
     system = system_named(system) if isinstance(system, str) else system
     policy_name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
-    acting = policy_named(policy, system.signals) if isinstance(policy, str) else policy
+    acting = policy_named(policy, system) if isinstance(policy, str) else policy
     system.make().close()  # so that what is wrong with it is said before any work
     runner = _Runner(system, acting, seed)
     recorded = list(track(_run(runner, episodes, workers), episodes, system.name, "episodes"))
@@ -58,6 +63,11 @@ def collect(
         "seed": seed,
     }
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
+
+
+def run_episodes(system: System, policy: Policy, episodes: int, seed: int) -> list[Episode]:
+    """Run some episodes in this process, without a bar: those that `collect` would record."""
+    return [_Runner(system, policy, seed)(number) for number in range(episodes)]
 
 
 @dataclass(frozen=True)
@@ -93,8 +103,9 @@ def record_episode(
     policy: Policy,
     seed: int,
     rng: np.random.Generator,
+    watch: Watch | None = None,
 ) -> Episode:
-    """Run one episode to its end and return it."""
+    """Run one episode to its end and return it; `watch` is told of every step."""
     space = env.action_space
     assert isinstance(space, gymnasium.spaces.Box)
     state, info = env.reset(seed=seed)
@@ -109,6 +120,8 @@ def record_episode(
                 f"{space.shape} and lie between {space.low} and {space.high}."
             )
         state, reward, terminated, truncated, info = env.step(action)
+        if watch is not None:
+            watch(states[-1], action, float(reward), state, bool(terminated))
         states.append(state)
         if clean:
             clean.append(info["clean_state"])

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.signals import Signals
+from farstep.policy import load_policy
 from farstep.systems.registry import import_attribute
+from farstep.systems.system import System
 
 Policy: TypeAlias = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 """A function of the state (d,) and a random generator that returns an action (k,)."""
@@ -30,12 +31,17 @@ class UniformRandom:
         return rng.uniform(self.low, self.high).astype(np.float32)
 
 
-def policy_named(name: str, signals: Signals) -> Policy:
-    """Return `random`, or a user's own policy given as `module:attribute`."""
+def policy_named(name: str, system: System) -> Policy:
+    """Return `random`, a stored policy by its path, or a user's own as `module:attribute`."""
+    signals = system.signals
     if name == "random":
         if not np.isfinite([*signals.action_low, *signals.action_high]).all():
             raise FarstepError("random actions need bounds on every action; the system has none.")
         return UniformRandom(signals.action_low, signals.action_high)
+    if name.endswith(".safetensors"):
+        stored = load_policy(name)
+        stored.check_fits(signals, system.name)
+        return stored
     if ":" in name:
         found: Policy = import_attribute(name, from_here=True)
         if not callable(found):
@@ -43,5 +49,6 @@ def policy_named(name: str, signals: Signals) -> Policy:
         return found
     raise FarstepError(
         f"there is no policy '{name}'. {did_you_mean(name, ['random'])} "
-        "module:attribute names a function (state, rng) → action of your own."
+        "A path to a stored policy (.safetensors) works too, and module:attribute for a function "
+        "(state, rng) → action of your own."
     )

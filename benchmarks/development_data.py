@@ -1,0 +1,46 @@
+"""Data to develop agents with: the trace of SAC learning on the real cartpole, and a model of it.
+
+`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the same trace.
+Both are kept in `benchmarks/work`, which is not committed: about 8 and 3 minutes of one core.
+"""
+
+from pathlib import Path
+
+from farstep.agents.train import train
+from farstep.episodes import Episodes, Split
+from farstep.fitting.fit import fit
+from farstep.model import Model
+
+WORK = Path(__file__).parent / "work"
+
+
+def sac_trace(seed: int = 0) -> Episodes:
+    """Return 50 episodes of an agent that learns to swing the pole up."""
+    agent = train(
+        "cartpole-swingup", steps=50_000, eval_every=5_000, seed=seed, out=WORK / f"trace-{seed}"
+    )
+    assert agent.episodes is not None
+    return agent.episodes
+
+
+def good_model(parts: Split) -> Model:
+    """Return a model that is accurate far out: three SiLU layers, h = 5, uniform weights."""
+    return fit(
+        parts.train,
+        parts.validation,
+        horizon=5,
+        target="delta",
+        depth=3,
+        activation="silu",
+        normalisation="none",
+        dropout=0.0,
+        batch=256,
+        learning_rate=3e-3,
+        schedule="cosine",
+        epochs=60,
+        out=WORK / "good-model",
+    )
+
+
+if __name__ == "__main__":
+    good_model(sac_trace().split())

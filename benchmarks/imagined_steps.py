@@ -1,0 +1,81 @@
+"""Imagined steps per second behind the SB3 adapter, against mbrl-lib's `ModelEnv`."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks.fit_mbrl import PEER, install
+from benchmarks.harness import Result
+from benchmarks.pinned import CORES, ROOT, result, start
+
+COUNTS, REPEATS = (1, 64, 4096), 3
+
+
+def run() -> Result:
+    install()
+    rows = []
+    for count in COUNTS:
+        ours, theirs = [], []
+        for _ in range(REPEATS):
+            call = f"benchmarks.imagined_steps:farstep({count})"
+            ours.append(result(start(call, [CORES[-1]])))
+            theirs.append(_mbrl(count))
+        ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+        rows.append(
+            (
+                str(count),
+                f"{statistics.median(ours):,.0f}",
+                f"{statistics.median(theirs):,.0f}",
+                f"{statistics.median(ratios):.1f}× ({min(ratios):.1f} to {max(ratios):.1f})",
+            )
+        )
+    return Result(
+        how="Steps per second of all systems together, on one pinned core; medians of "
+        f"{REPEATS} runs of three seconds in turn. One Gaussian network of 2×256 Tanh units on "
+        "both sides, differences as targets, the mean as next state. Farstep's side includes "
+        "bounds, rewards, ends of episodes, new starts and the distance from the data; "
+        "mbrl-lib's (0.2.0) a reward and a termination function.",
+        columns=("systems", "Farstep", "mbrl-lib", "ratio"),
+        rows=rows,
+    )
+
+
+def farstep(count: int) -> float:
+    """Return steps per second of the adapter."""
+    import jax
+    import numpy as np
+
+    from farstep import load
+    from farstep.dynamics.network import NetworkShape
+    from farstep.dynamics.network_dynamics import Form, NetworkDynamics
+    from farstep.dynamics.scaling import Scaling
+    from farstep.imagination.imagine import imagine
+    from farstep.model import Model
+
+    data = load("cartpole-swingup/random")
+    form = Form(NetworkShape(normalisation="none", dropout=0.0), "delta", learned_std=True)
+    dynamics = NetworkDynamics.create(jax.random.key(0), Scaling.of(data, "delta", 1), form, 1, 0.1)
+    env = imagine(Model(dynamics, data.signals, data.system), data=data).sb3_env(count)
+    env.reset()
+    actions = np.random.default_rng(0).uniform(-1, 1, (count, 1)).astype(np.float32)
+    for _ in range(20):
+        env.step(actions)
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < 3:
+        env.step(actions)
+        steps += count
+    return steps / (time.perf_counter() - began)
+
+
+def _mbrl(count: int) -> float:
+    code = f"import os, sys; os.sched_setaffinity(0, {{{CORES[-1]}}}); sys.argv = ['', '{count}']; "
+    code += "exec(open('benchmarks/peers/mbrl_model_env.py').read())"
+    done = subprocess.run(
+        [str(PEER), "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+if __name__ == "__main__":
+    print(farstep(int(sys.argv[1])))

@@ -1,0 +1,51 @@
+"""Memory of the process while an agent takes 500 000 steps, in MB, the buffer apart."""
+
+import time
+
+from benchmarks.harness import Result
+from benchmarks.pinned import CORES, result, start
+
+
+def run() -> Result:
+    rows = result(start("benchmarks.sac_memory:measured()", [CORES[-1]]))
+    return Result(
+        how="One system, one update a step, two layers of 16 units and batches of 16, so that the "
+        "500 000 steps take a minute; the buffer holds 500 000 transitions of 13 numbers. Resident "
+        "memory of the process, and the same less the part of the buffer written so far.",
+        columns=("steps", "resident, MB", "buffer, MB", "the rest, MB"),
+        rows=[tuple(row) for row in rows],
+    )
+
+
+def measured() -> list[list[str]]:
+    """Return a row every 100 000 steps."""
+    import jax
+    import jax.numpy as jnp
+
+    from benchmarks.sac_speed import imagined_system
+    from farstep.agents.config import AgentConfig
+    from farstep.agents.imagined import ImaginedTraining
+    from farstep.agents.program import initial_state, live
+
+    config = AgentConfig(net_arch=(16, 16), batch_size=16)
+    training = ImaginedTraining(imagined_system(), config, 0)
+    world, key = training.imagination.world, training.keys[1]
+    state = initial_state(training.keys[0], world, config)
+    state, _ = live(state, world, key, jnp.array(1_000), config, False)
+    state, _ = live(state, world, key, jnp.array(1_000), config, True)
+    rows = []
+    for _ in range(6):
+        jax.block_until_ready(state)
+        time.sleep(0.5)
+        buffer = int(state.replay.size) * state.replay.rows.shape[1] * 4 / 1e6
+        held = _resident()
+        rows.append([f"{int(state.steps)}", f"{held:.0f}", f"{buffer:.1f}", f"{held - buffer:.0f}"])
+        for _ in range(100):
+            state, _ = live(state, world, key, jnp.array(1_000), config, True)
+    return rows
+
+
+def _resident() -> float:
+    with open("/proc/self/status") as file:  # noqa: PTH123  no path to speak of
+        line = next(line for line in file if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1e3

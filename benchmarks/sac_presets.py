@@ -1,0 +1,89 @@
+"""The presets `paper` and `fast` in one model: real return against time and updates.
+
+The model is of the development data (`development_data.py`). Each run keeps its checkpoints in
+`benchmarks/work` and its curve in `results/sac_presets`, which is committed: what is there is
+not computed again. `python -m benchmarks.sac_presets paper 0` makes one run.
+"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from benchmarks.development_data import WORK, good_model, sac_trace
+from benchmarks.harness import RESULTS, Result
+from farstep.agents.config import agent_config
+from farstep.agents.curve import AgentCurve
+from farstep.agents.train import train
+from farstep.imagination.imagine import imagine
+from farstep.report.agents import curve_chart
+from farstep.report.static import save_chart
+
+SEEDS = {"paper": (0,), "fast": (0, 1, 2)}
+LAST = 5
+"""Evaluations, the last ones, whose mean is a run's final return: single ones vary."""
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "presets"
+
+
+def run() -> Result:
+    curves = {name: [curve(name, seed) for seed in seeds] for name, seeds in SEEDS.items()}
+    chart = curve_chart(
+        curves,
+        "Two presets, one model of cartpole swing-up",
+        "presets",
+        axes=("cpu_seconds", "updates"),
+    )
+    save_chart(chart, FIGURE, force=True)
+    aim = statistics.mean(_final(one) for one in curves["paper"])
+    rows = [
+        (
+            name,
+            str(seed),
+            f"{one.last['steps']:.0f}",
+            f"{one.last['updates']:.0f}",
+            f"{one.last['cpu_seconds']:.0f}",
+            f"{_final(one):.0f}",
+            f"{one.column('imagined_return')[-LAST:].mean():.0f}",
+            _reached(one, aim),
+        )
+        for name, seeds in SEEDS.items()
+        for seed, one in zip(seeds, curves[name], strict=True)
+    ]
+    return Result(
+        how="One core each; seconds are of processor time, since other runs shared the machine. "
+        "The model: three SiLU layers, h = 5, uniform weights, of 36 episodes of SAC learning on "
+        "the real cartpole. Real and imagined return: mean of the last "
+        f"{LAST} evaluations, each of one real episode (8 imagined ones). Reached: when a single "
+        "evaluation first was at the paper preset's final return.",
+        columns=(
+            *("preset", "seed", "steps", "updates", "seconds", "real return"),
+            *("imagined return", "reached after, s"),
+        ),
+        rows=rows,
+    )
+
+
+def curve(name: str, seed: int) -> AgentCurve:
+    """Return the learning curve of one run."""
+    stored = RESULTS / "sac_presets" / f"{name}-{seed}.json"
+    if not stored.exists():
+        parts = sac_trace().split()
+        imagined = imagine(good_model(parts), data=parts.train)
+        config = agent_config(name, eval_every=20_000)
+        agent = train(imagined, config, seed=seed, out=WORK / f"{name}-{seed}")
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps(agent.curve.to_json(), indent=1) + "\n")
+    return AgentCurve.from_json(json.loads(stored.read_text()))
+
+
+def _final(one: AgentCurve) -> float:
+    return float(one.column("real_return")[-LAST:].mean())
+
+
+def _reached(one: AgentCurve, aim: float) -> str:
+    there = one.column("real_return") >= aim
+    return f"{one.column('cpu_seconds')[there.argmax()]:.0f}" if there.any() else "not reached"
+
+
+if __name__ == "__main__":
+    curve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,88 @@
+"""The settings of an agent: one flat list that the API, the command line and files share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from farstep.errors import FarstepError, did_you_mean
+from farstep.fields import replaced
+
+AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
+"""Ours, and those of Stable-Baselines3 whose actions are continuous."""
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Everything about the agent but where it acts. Names and defaults as in Stable-Baselines3."""
+
+    agent: str = "sac"
+    """sac is compiled with the imagined system; sb3:SAC, sb3:PPO … are Stable-Baselines3's."""
+    steps: int = 500_000
+    """Steps to act, of all systems together."""
+    num_envs: int = 1
+    """Systems that are stepped side by side."""
+    gradient_steps: int = 1
+    """Updates after each step of all systems."""
+    learning_starts: int = 100
+    """Steps of random actions before the first update."""
+    batch_size: int = 256
+    """Transitions in one update."""
+    buffer_size: int = 1_000_000
+    """Transitions that are remembered."""
+    learning_rate: float = 3e-4
+    """Of Adam, for actor, critics and temperature."""
+    gamma: float = 0.99
+    """Discount of later rewards."""
+    tau: float = 0.005
+    """How far the target critics follow at each update."""
+    ent_coef: float | None = None
+    """Temperature of the entropy; None learns it."""
+    target_entropy: float | None = None
+    """What a learned temperature aims at; None is minus the number of actions."""
+    net_arch: tuple[int, ...] = (256, 256)
+    """Units of the hidden layers, of actor and critics."""
+    eval_every: int = 10_000
+    """Steps between evaluations on the real system, and between checkpoints."""
+    eval_episodes: int = 1
+    """Real episodes of an evaluation."""
+
+    def check(self) -> None:
+        """Fail with one line if a setting makes no sense."""
+        least = {
+            "steps": 1, "num_envs": 1, "gradient_steps": 0, "learning_starts": 1, "batch_size": 1,
+            "buffer_size": 1, "eval_every": 1, "eval_episodes": 0,
+        }  # fmt: skip
+        for name, value in least.items():
+            given = getattr(self, name)
+            if not isinstance(given, int) or not value <= given < 2**31:
+                raise FarstepError(
+                    f"{name} must be a whole number of at least {value}, not {given}."
+                )
+        if self.agent != "sac" and not self.agent.startswith("sb3:"):
+            raise FarstepError(
+                f"there is no agent '{self.agent}'. {did_you_mean(self.agent, AGENTS)}"
+            )
+        if not self.net_arch or any(units < 1 for units in self.net_arch):
+            raise FarstepError(f"net_arch needs at least one layer of units, not {self.net_arch}.")
+        if not 0 < self.learning_rate < float("inf"):
+            raise FarstepError(f"learning_rate must be above 0, not {self.learning_rate:g}.")
+        for name in ("gamma", "tau"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise FarstepError(f"{name} must lie in [0, 1], not {getattr(self, name):g}.")
+        if self.ent_coef is not None and not 0 <= self.ent_coef < float("inf"):
+            raise FarstepError(f"ent_coef must be 0 or more, not {self.ent_coef:g}.")
+
+
+PRESETS = {
+    "paper": AgentConfig(),
+    "fast": AgentConfig(num_envs=10, gradient_steps=2),
+}
+"""`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps."""
+
+
+def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
+    """Return a preset with some of its fields replaced."""
+    if preset not in PRESETS:
+        raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
+    config = replaced(PRESETS[preset], settings)
+    config.check()
+    return config

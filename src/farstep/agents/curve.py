@@ -1,0 +1,88 @@
+"""The learning curve of an agent: one row for each evaluation."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from farstep.agents.program import Tally
+
+
+@dataclass
+class AgentCurve:
+    """What was measured, in the order of steps."""
+
+    rows: list[dict[str, float | None]] = field(default_factory=list)
+    """By name: steps, updates, seconds, returns, and what the imagination says of itself."""
+
+    def add(self, row: Mapping[str, float | int | None]) -> None:
+        """Append one evaluation; numbers that are not finite become None."""
+        self.rows.append({name: _plain(value) for name, value in row.items()})
+
+    def column(self, name: str) -> np.ndarray:
+        """Return one column, NaN where there is no number."""
+        return np.array([row.get(name) for row in self.rows], np.float64)
+
+    def time_since(self, began: tuple[float, float]) -> dict[str, float]:
+        """Return seconds and seconds of processor time, those of the rows so far included."""
+        spent = [end - start for end, start in zip(now(), began, strict=True)]
+        names = ("seconds", "cpu_seconds")
+        return {n: (self.last.get(n) or 0.0) + s for n, s in zip(names, spent, strict=True)}
+
+    @property
+    def scalars(self) -> dict[str, float | None]:
+        """The last row's numbers, for TensorBoard."""
+        return {n: v for n, v in self.last.items() if n not in ("steps", "seconds", "cpu_seconds")}
+
+    @property
+    def last(self) -> dict[str, float | None]:
+        """The last row, empty before the first."""
+        return self.rows[-1] if self.rows else {}
+
+    @property
+    def best(self) -> int | None:
+        """The row with the highest real return, the later of equal ones; None without one."""
+        real = self.column("real_return") if self.rows else np.array([])
+        if not np.isfinite(real).any():
+            return None
+        return int(np.flatnonzero(real == np.nanmax(real))[-1])
+
+    def to_json(self) -> list[dict[str, float | None]]:
+        """Return plain values."""
+        return self.rows
+
+    @classmethod
+    def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> "AgentCurve":
+        """Rebuild what `to_json` gave."""
+        return cls([dict(row) for row in rows])
+
+
+def now() -> tuple[float, float]:
+    """Return the clock, and the processor time of this process."""
+    return time.perf_counter(), time.process_time()
+
+
+def described(tally: Tally) -> dict[str, float | None]:
+    """Return means over some steps, by name."""
+    sums = jax.device_get(tally)
+    steps, updates, episodes = int(sums.steps), int(sums.updates), int(sums.episodes)
+    losses = {
+        f"{name}{'_loss' if name in ('actor', 'critic') else ''}": float(value) / updates
+        for name, value in sums.losses._asdict().items()
+        if updates
+    }
+    return {
+        "training_return": float(sums.returns) / episodes if episodes else None,
+        "bounded": int(sums.bounded) / max(steps, 1),
+        "not_finite": float(sums.not_finite),
+        "strangeness": float(sums.strangeness) / max(int(sums.turns), 1),
+        **losses,
+    }
+
+
+def _plain(value: float | int | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)

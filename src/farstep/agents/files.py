@@ -1,0 +1,125 @@
+"""What an agent keeps on disk: checkpoints while it learns, then its policies and its curve."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from farstep import tensors
+from farstep.agents.curve import AgentCurve
+from farstep.agents.networks import Layers
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError
+from farstep.files import check_output, publish
+from farstep.policy import Policy, load_policy
+
+POLICY_FILE = "policy.safetensors"
+"""The last policy."""
+BEST_FILE = "best.safetensors"
+"""The policy with the highest real return of all evaluations."""
+_CHECKPOINT = "checkpoint.safetensors"
+_ROWS = ".replay.rows"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What training an agent gives."""
+
+    policy: Policy
+    """The last one."""
+    best: Policy
+    """The one with the highest real return of all evaluations; the last one without them."""
+    curve: AgentCurve
+    episodes: Episodes | None = None
+    """Of an agent that was trained on a real system: every episode of it."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands at an evaluation."""
+
+    state: Any
+    best: Layers
+    curve: AgentCurve
+
+
+@dataclass(frozen=True)
+class AgentFiles:
+    """The files of one training; without a folder nothing is kept."""
+
+    folder: Path | None
+    identity: str
+    """Of settings, model and data: what another training left is refused."""
+    force: bool = False
+    """Start over in place of another training."""
+
+    def finished(self) -> Agent | None:
+        """Return what this very training gave, if it was stored already."""
+        if self.folder is None or self.force or not (self.folder / POLICY_FILE).exists():
+            return None
+        policy, best = (load_policy(self.folder / name) for name in (POLICY_FILE, BEST_FILE))
+        if policy.record.get("identity") != self.identity:
+            raise FarstepError(
+                f"{self.folder} holds an agent with other settings, model or data; choose another "
+                "place, or pass --force (force=True) to start over."
+            )
+        return Agent(policy, best, AgentCurve.from_json(policy.record["curve"]))
+
+    def check(self) -> None:
+        """Fail now if the results could not be written at the end."""
+        if self.folder is not None:
+            check_output(self.folder / POLICY_FILE, self.force)
+
+    def write(self, progress: Progress) -> None:
+        """Replace the checkpoint, atomically. Of the replay only what is filled is stored."""
+        if self.folder is None:
+            return
+        arrays = tensors.to_arrays(progress.state, "state")
+        filled = int(progress.state.replay.size)
+        rows = f"state{_ROWS}"
+        arrays[rows] = arrays[rows][:filled]
+        arrays |= tensors.to_arrays(progress.best, "best")
+        header = {"identity": self.identity, "curve": progress.curve.to_json()}
+        publish(self.folder / _CHECKPOINT, {"": tensors.encode(arrays, header)}, force=True)
+
+    def read(self, like: Any, like_best: Layers) -> Progress | None:
+        """Return the checkpoint, None if there is none yet."""
+        if self.folder is None or not (self.folder / _CHECKPOINT).exists():
+            return None
+        arrays, header = tensors.decode(self.folder / _CHECKPOINT, "checkpoint")
+        if header.get("identity") != self.identity:
+            if self.force:
+                return None
+            raise FarstepError(
+                f"{self.folder} holds an unfinished agent with other settings, model or data; "
+                "continue that one, choose another place, or pass --force (force=True)."
+            )
+        rows, capacity = f"state{_ROWS}", len(like.replay.rows)
+        filled = arrays[rows]
+        arrays[rows] = np.zeros((capacity, filled.shape[1]), filled.dtype)
+        arrays[rows][: len(filled)] = filled
+        return Progress(
+            state=tensors.from_arrays(like, arrays, "state"),
+            best=tensors.from_arrays(like_best, arrays, "best"),
+            curve=AgentCurve.from_json(header["curve"]),
+        )
+
+    def store(self, agent: Agent) -> Agent:
+        """Write both policies, the last one last: it says that all is there."""
+        if self.folder is not None:
+            agent.best.save(self.folder / BEST_FILE, force=True)
+            agent.policy.save(self.folder / POLICY_FILE, self.force)
+            (self.folder / _CHECKPOINT).unlink(missing_ok=True)
+            for path in self.folder.glob(f".{_CHECKPOINT}.*.part"):  # of a write that was killed
+                shutil.rmtree(path, ignore_errors=True)
+        return agent
+
+
+def copied(tree: T) -> T:
+    """Copy a pytree whose buffers the next program will reuse."""
+    return jax.tree.map(jnp.copy, tree)

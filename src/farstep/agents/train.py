@@ -1,0 +1,62 @@
+"""train: an imagined or a real system in, a policy out."""
+
+from pathlib import Path
+from typing import Any
+
+from farstep.agents.config import AgentConfig, agent_config
+from farstep.agents.files import Agent
+from farstep.agents.imagined import ImaginedTraining
+from farstep.agents.online import OnlineTraining
+from farstep.errors import FarstepError
+from farstep.fields import replaced
+from farstep.imagination.imagine import Imagination
+from farstep.systems.registry import system as system_named
+from farstep.systems.system import System
+
+ONLINE_STEPS = 50_000
+"""What a real system is trained for unless something else is said."""
+
+
+def train(
+    where: Imagination | System | str,
+    config: AgentConfig | str | None = None,
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    force: bool = False,
+    **settings: Any,
+) -> Agent:
+    """Train an agent inside a model, or on a real system.
+
+    Args:
+        where: What `imagine` gave; or a real system or its name, whose whole trace is then in
+            the result's `episodes`.
+        config: The settings, or the name of a preset: `paper` or `fast`. Settings given by name
+            replace its fields.
+        seed: The same seed gives the same agent.
+        out: A directory for policies, curve and checkpoints: a training that was killed continues
+            from there, to the same result.
+        force: Start over where `out` holds another agent.
+        **settings: Fields of `AgentConfig`, such as `num_envs=16` or `agent="sb3:SAC"`.
+    """
+    if seed < 0:
+        raise FarstepError(f"the seed must be 0 or more, not {seed}.")
+    folder = None if out is None else Path(out)
+    real = not isinstance(where, Imagination)
+    preset = config if isinstance(config, str) else "paper"
+    base = config if isinstance(config, AgentConfig) else agent_config(preset)
+    if real and config is None:
+        settings = {"steps": ONLINE_STEPS, **settings}
+    chosen = replaced(base, settings)
+    chosen.check()
+    if chosen.agent != "sac":
+        from farstep.agents.sb3 import SB3Training
+
+        return SB3Training(_place(where), chosen, seed).run(folder, force)
+    if real:
+        return OnlineTraining(_place(where), chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
+    return ImaginedTraining(where, chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
+
+
+def _place(where: Imagination | System | str) -> Imagination | System:
+    return system_named(where) if isinstance(where, str) else where

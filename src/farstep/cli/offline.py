@@ -1,0 +1,79 @@
+"""`farstep offline`."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from farstep.fitting.config import FitConfig
+
+
+@dataclass(frozen=True)
+class Offline:
+    """Pure-batch RL: fit a model on a dataset, train an agent inside it, run it on the real system.
+
+    Every stage of every seed is kept in --out and used again; killed, it goes on where it was. The
+    headline is the last policy's return over ten real episodes. What the model promised is beside
+    it: the gap is what the agent made of the model's errors.
+
+    Example: farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --out offline
+    """
+
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATASET")]
+    """A file, a Minari directory, or the name of a shipped set."""
+    out: Path
+    """Directory for models, agents and results."""
+    config: FitConfig = field(default_factory=lambda: FitConfig(target="delta"))
+    """How the model is fitted."""
+    seeds: int = 3
+    """How many, counting up from --seed."""
+    preset: Literal["paper", "fast"] = "fast"
+    """Of the agent. paper: one system, one update a step; fast: several systems, fewer updates."""
+    agent: str = "sac"
+    """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
+    agent_option: tuple[str, ...] = ()
+    """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
+    imagine_option: tuple[str, ...] = ()
+    """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1, rollout=50,
+    starts=any, transitions=sample, reward=learned."""
+    system: str | None = None
+    """The real system, if the data do not name it."""
+    workers: int = os.cpu_count() or 1
+    """Processes of one thread each."""
+
+    def run(self) -> None:
+        """Run all seeds, print the table, draw the curves, and say where everything is."""
+        from farstep.agents.config import agent_config
+        from farstep.cli.options import parse_options
+        from farstep.cli.tables import print_table
+        from farstep.fields import replaced
+        from farstep.imagination.config import ImagineConfig
+        from farstep.loops.offline import offline
+        from farstep.report.agents import curve_chart
+        from farstep.report.static import save_chart
+
+        settings = {"agent": self.agent, **parse_options(self.agent_option)}
+        done = offline(
+            self.data,
+            self.config,
+            out=self.out,
+            seeds=self.seeds,
+            agent=agent_config(self.preset, **settings),
+            system=self.system,
+            imagination=replaced(ImagineConfig(), parse_options(self.imagine_option)),
+            workers=self.workers,
+        )
+        names = list(done.summary())
+        rows = [(f"seed {r['seed']}", *done.row(r)) for r in done.results]
+        summary = ["mean ± 90 %", *(f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())]
+        print_table(done.about, ["", *names], [*rows, summary])
+        for note in done.notes:
+            print(f"note: {note}")
+        chart = curve_chart({"": done.curves}, done.about, "returns")
+        for path in [
+            self.out / "seed-*" / "result.json",
+            *save_chart(chart, self.out / "returns", force=True),
+        ]:
+            print(f"wrote {path}")

@@ -1,0 +1,112 @@
+"""Fitting a reward head: a regression of recorded rewards on state, action and next state."""
+
+import dataclasses
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int
+
+from farstep.dynamics.network import Network, NetworkShape, evaluate
+from farstep.dynamics.reward import RewardHead
+from farstep.episodes import Episodes
+from farstep.errors import FarstepError
+from farstep.fitting.config import FitConfig
+from farstep.fitting.optimiser import optimiser
+from farstep.progress import Bar
+
+
+def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> RewardHead:
+    """Fit a network of the model's width, depth and activation; the best epoch is kept.
+
+    It has neither batch normalisation nor dropout, and its inputs and output are normalised
+    apart from the model's. Batch, learning rate, epochs and patience are the fit's.
+    """
+    (x, r), (held_x, held_r) = _pairs(train), _pairs(validation)
+    shape = NetworkShape(config.width, config.depth, config.activation, "none", 0.0)
+    key, create_key = jax.random.split(jax.random.key(config.seed))
+    head = RewardHead.create(create_key, x.shape[1], shape)
+    stats = [np.asarray(part) for part in (x, r)]
+    means, stds = zip(*((p.mean(axis=0), _std(p)) for p in stats), strict=True)
+    head = dataclasses.replace(
+        head,
+        input_mean=jnp.asarray(means[0], jnp.float32),
+        input_std=jnp.asarray(stds[0], jnp.float32),
+        reward_mean=jnp.asarray(means[1], jnp.float32),
+        reward_std=jnp.asarray(stds[1], jnp.float32),
+    )
+    scaled = [
+        (jnp.asarray((a - means[0]) / stds[0], jnp.float32), _column((b - means[1]) / stds[1]))
+        for a, b in ((x, r), (held_x, held_r))
+    ]
+    adam = optimiser(config.learning_rate, None, config.clip)
+    network, state = head.network, adam.init(head.network)  # pyright: ignore[reportArgumentType]
+    size = min(config.batch, len(x))
+    used = len(x) // size * size
+    best, lowest, waited = network, np.inf, 0
+    with Bar("reward", config.epochs, "epochs") as bar:
+        for epoch in range(config.epochs):
+            order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[:used]
+            network, state = _epoch(network, state, head, *scaled[0], order.reshape(-1, size), adam)
+            loss = float(_loss(network, head, *scaled[1]))
+            waited = 0 if loss < lowest else waited + 1
+            best, lowest = (network, loss) if waited == 0 else (best, lowest)
+            bar.advance(f"loss {loss:.3g}")
+            if waited >= config.patience:
+                break
+    if not np.isfinite(lowest):
+        raise FarstepError("the reward could not be fitted: its loss is not finite.")
+    return dataclasses.replace(head, network=best)
+
+
+def _pairs(episodes: Episodes) -> tuple[np.ndarray, np.ndarray]:
+    """Return (state, action, next state) side by side, and the rewards."""
+    if episodes.rewards is None:
+        raise FarstepError(
+            "the data have no rewards, so none can be learned; record them, or give the system a "
+            "reward function."
+        )
+    before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
+    after = np.delete(episodes.states, episodes.row_offsets[:-1], axis=0)
+    joined = np.concatenate([before, episodes.actions, after], axis=1)
+    return joined.astype(np.float64), episodes.rewards.astype(np.float64)
+
+
+def _std(values: np.ndarray) -> np.ndarray:
+    std = values.std(axis=0)
+    return np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
+
+
+def _column(values: np.ndarray) -> jax.Array:
+    return jnp.asarray(values, jnp.float32)[:, None]
+
+
+@jax.jit
+def _loss(
+    network: Network, head: RewardHead, x: Float[Array, "n i"], y: Float[Array, "n 1"]
+) -> Float[Array, ""]:
+    """Return the mean squared error, in units of the rewards' standard deviation."""
+    return jnp.square(evaluate(network, head.statistics, x, head.shape) - y).mean()
+
+
+@partial(jax.jit, static_argnames="adam")
+def _epoch(
+    network: Network,
+    state: optax.OptState,
+    head: RewardHead,
+    x: Float[Array, "n i"],
+    y: Float[Array, "n 1"],
+    batches: Int[Array, "m size"],
+    adam: optax.GradientTransformation,
+) -> tuple[Network, optax.OptState]:
+    """Make one update for each batch."""
+
+    def once(carry: tuple, index: Array) -> tuple[tuple, None]:
+        network, state = carry
+        gradient = jax.grad(_loss)(network, head, x[index], y[index])
+        changes, state = adam.update(gradient, state, network)
+        return (optax.apply_updates(network, changes), state), None
+
+    return jax.lax.scan(once, (network, state), batches)[0]

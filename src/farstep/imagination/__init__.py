@@ -1,0 +1,1 @@
+"""Imagination: the learned model as an environment, pure and behind thin adapters."""

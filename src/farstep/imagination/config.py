@@ -1,0 +1,40 @@
+"""How a model is imagined in: one flat list that the API, the command line and files share."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from farstep.choices import Choice, Propagation, Starts, Uncertainty
+from farstep.errors import FarstepError
+from farstep.fields import check_words
+
+
+@dataclass(frozen=True)
+class ImagineConfig:
+    """Everything about an imagined system but the model, the system and the data."""
+
+    starts: Starts = "first"
+    """Where episodes start: the data's first states, any of its states, or the system's reset."""
+    rollout: int | None = None
+    """Steps of an episode; None is the system's. Short ones from any state branch off the data."""
+    transitions: Propagation = "mean"
+    """The next state is the model's mean, or a sample."""
+    member: Choice | None = None
+    """Of an ensemble: the mean of all, a random one a step, or one a rollout; None is its own."""
+    reward: Literal["known", "learned"] | None = None
+    """The system's reward, or the model's; None is the system's if it is known."""
+    penalty: float = 0.0
+    """How much of the model's uncertainty is taken off the reward, as in MOPO."""
+    uncertainty: Uncertainty = "disagreement"
+    """What the penalty goes by; in units of the states' standard deviations."""
+    bounds: float | None = 0.0
+    """Keep states within the training range, widened by this share of it; None lets them go."""
+
+    def check(self) -> None:
+        """Fail with one line if a setting makes no sense."""
+        check_words(ImagineConfig, vars(self))
+        if self.rollout is not None and not 1 <= self.rollout < 2**31:
+            raise FarstepError(f"rollout must be at least 1 step, not {self.rollout}.")
+        for name in ("penalty", "bounds"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise FarstepError(f"{name} must be 0 or more, not {value:g}.")

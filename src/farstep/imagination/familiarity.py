@@ -1,0 +1,49 @@
+"""How far a state and action are from the data that a model has seen."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from farstep.episodes import Episodes
+
+_POINTS = 1024
+"""Of the data that distances are measured to; as many others tell what is usual."""
+
+
+class Familiarity(eqx.Module):
+    """Some of the data's states and actions, in units of their standard deviations."""
+
+    points: Float[Array, "m n"]
+    centre: Float[Array, " n"]
+    scale: Float[Array, " n"]
+    usual: Float[Array, ""]
+    """Mean distance of other data to the nearest point."""
+
+    @classmethod
+    def of(cls, episodes: Episodes, seed: int = 0) -> "Familiarity":
+        """Draw points from the data, and measure what distance is usual."""
+        before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
+        pairs = np.concatenate([before, episodes.actions], axis=1).astype(np.float64)
+        scale = pairs.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        order = np.random.default_rng(seed).permutation(len(pairs))[: 2 * _POINTS]
+        half = max(len(order) // 2, 1)
+        scaled = (pairs - pairs.mean(axis=0)) / scale
+        points, others = (
+            jnp.asarray(scaled[part], jnp.float32) for part in (order[:half], order[half:])
+        )
+        rest = others if len(others) else points
+        usual = jax.vmap(lambda x: _nearest(points, x))(rest).mean()
+        centre, unit = (jnp.asarray(v, jnp.float32) for v in (pairs.mean(axis=0), scale))
+        return cls(points, centre, unit, jnp.maximum(usual, 1e-6))
+
+    def distance(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Float[Array, ""]:
+        """Return the distance to the nearest point; 1 is what is usual among the data."""
+        x = (jnp.concatenate([state, action]) - self.centre) / self.scale
+        return _nearest(self.points, x) / self.usual
+
+
+def _nearest(points: Float[Array, "m n"], x: Float[Array, " n"]) -> Float[Array, ""]:
+    return jnp.sqrt(jnp.square(points - x).sum(axis=1).min())

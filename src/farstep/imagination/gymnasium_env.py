@@ -1,0 +1,102 @@
+"""An imagined system as a Gymnasium environment, one or many."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from farstep.imagination.stepping import Stepper
+from farstep.imagination.world import World
+
+_SEEDS = 2**31
+
+
+class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+    """One imagined system."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
+
+    def __init__(self, world: World) -> None:
+        self._stepper = Stepper(world, 1, restart=False)
+        self.observation_space = self._stepper.observation_space
+        self.action_space = self._stepper.action_space
+        self.render_mode = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed, options=options)
+        return self._stepper.reset([int(self.np_random.integers(_SEEDS))])[0], {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Apply an action."""
+        states, outcome = self._stepper.step(np.asarray(action)[None])
+        return (
+            states[0],
+            float(outcome.reward[0]),
+            bool(outcome.terminated[0]),
+            bool(outcome.truncated[0]),
+            {"bounded": bool(outcome.bounded[0]), "not_finite": bool(outcome.not_finite[0])},
+        )
+
+    def report(self) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went."""
+        return self._stepper.report()
+
+
+class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many imagined systems, stepped in one compiled call.
+
+    An episode that ends is followed by a new one in the same step; its last state is in
+    `infos["final_obs"]`.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(self, world: World, num_envs: int) -> None:
+        self._stepper = Stepper(world, num_envs, restart=True)
+        self.num_envs = num_envs
+        self.single_observation_space = self._stepper.observation_space
+        self.single_action_space = self._stepper.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.render_mode = None
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start all systems; a single seed is that of the first, and they count up from it."""
+        if seed is None:
+            seeds = self.np_random.integers(_SEEDS, size=self.num_envs).tolist()
+        elif isinstance(seed, Sequence):
+            seeds = list(seed)
+        else:
+            super().reset(seed=int(seed), options=options)
+            seeds = [int(seed) + number for number in range(self.num_envs)]
+        return self._stepper.reset(seeds), {}
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Apply an action to each."""
+        states, outcome = self._stepper.step(actions)
+        done = outcome.terminated | outcome.truncated
+        infos: dict[str, Any] = {}
+        for name in ("bounded", "not_finite"):
+            infos[name] = getattr(outcome, name)
+            infos[f"_{name}"] = np.ones(self.num_envs, bool)
+        if done.any():
+            final = np.full(self.num_envs, None, object)
+            for number in np.flatnonzero(done):
+                final[number] = outcome.state[number]
+            infos |= {"final_obs": final, "_final_obs": done.copy()}
+        reward = np.asarray(outcome.reward, np.float64)
+        return states, reward, np.array(outcome.terminated), np.array(outcome.truncated), infos
+
+    def report(self) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went."""
+        return self._stepper.report()

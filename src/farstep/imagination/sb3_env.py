@@ -1,0 +1,94 @@
+"""Many imagined systems as one `VecEnv` of Stable-Baselines3."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+
+from farstep.errors import FarstepError
+from farstep.imagination.stepping import Stepper
+from farstep.imagination.world import World
+
+_SEEDS = 2**31
+
+
+class ImaginedVecEnv(VecEnv):
+    """Steps all systems in one compiled call; finished episodes are followed by new ones."""
+
+    def __init__(self, world: World, num_envs: int) -> None:
+        self._stepper = Stepper(world, num_envs, restart=True)
+        self._rng = np.random.default_rng()
+        self._actions = np.zeros((num_envs, *self._stepper.action_space.shape))
+        self._episode_returns = np.zeros(num_envs)
+        self._episode_steps = np.zeros(num_envs, int)
+        super().__init__(num_envs, self._stepper.observation_space, self._stepper.action_space)
+
+    def reset(self) -> np.ndarray:
+        """Start all systems, from the seeds given by `seed` or from new ones."""
+        fresh = self._rng.integers(_SEEDS, size=self.num_envs).tolist()
+        seeds = [new if s is None else s for s, new in zip(self._seeds, fresh, strict=True)]
+        self._reset_seeds()
+        self._reset_options()
+        self._episode_returns[:] = self._episode_steps[:] = 0
+        return self._stepper.reset(seeds)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Apply them."""
+        states, outcome = self._stepper.step(self._actions)
+        done = np.asarray(outcome.terminated) | np.asarray(outcome.truncated)
+        self._episode_returns += outcome.reward
+        self._episode_steps += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for number in np.flatnonzero(done):
+            infos[number] = {
+                "terminal_observation": outcome.state[number],
+                "TimeLimit.truncated": not bool(outcome.terminated[number]),
+                "episode": {  # as Stable-Baselines3's Monitor records it
+                    "r": float(self._episode_returns[number]),
+                    "l": int(self._episode_steps[number]),
+                },
+            }
+        self._episode_returns[done] = 0.0
+        self._episode_steps[done] = 0
+        return states, np.array(outcome.reward), done, infos
+
+    def report(self) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went."""
+        return self._stepper.report()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Return an attribute, once for each system: they have all in common."""
+        value = None if attr_name == "render_mode" else getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Refuse: imagined systems have nothing of their own to set."""
+        del value, indices
+        raise FarstepError(f"'{attr_name}' cannot be set on an imagined system.")
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Refuse: imagined systems have no methods of their own."""
+        del method_args, indices, method_kwargs
+        raise FarstepError(f"imagined systems have no method '{method_name}'.")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """Return False for each: nothing wraps an imagined system."""
+        del wrapper_class
+        return [False for _ in self._get_indices(indices)]

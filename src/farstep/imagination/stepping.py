@@ -1,0 +1,108 @@
+"""Stepping many imagined systems in one compiled call, for adapters that live in Python."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from farstep.imagination.world import Outcome, Place, World
+
+_WATCHED = 16
+"""Systems, at most, whose distance from the data is measured."""
+
+
+class Stepped(NamedTuple):
+    """What a step gives, as arrays of NumPy."""
+
+    states: np.ndarray
+    """Where the systems are now: after a new start, where an episode ended."""
+    outcome: Outcome
+    """What the step itself brought."""
+
+
+class Stepper:
+    """Some imagined systems, where they are, and counts of what happened to them."""
+
+    def __init__(self, world: World, count: int, restart: bool) -> None:
+        """Args: `restart` begins a new episode in the step that ends one."""
+        self.world, self.count, self._restart = world, count, restart
+        signals = world.signals
+        self.action_low, self.action_high = (
+            np.asarray(bound, np.float32) for bound in (signals.action_low, signals.action_high)
+        )
+        self.observation_space = gymnasium.spaces.Box(np.asarray(world.low), np.asarray(world.high))
+        self.action_space = gymnasium.spaces.Box(self.action_low, self.action_high)
+        self._steps = self._bounded = self._not_finite = 0
+        self._strangeness = 0.0
+
+    def reset(self, seeds: Sequence[int]) -> np.ndarray:
+        """Start all systems, each from a seed of its own."""
+        # A seed of any size: the words of NumPy's seed sequence make the key.
+        words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
+        self._keys = jax.random.wrap_key_data(jnp.asarray(np.stack(words)))
+        self._turn = 0
+        self._places = _reset(self.world, self._keys)
+        return np.array(self._places.state)
+
+    def step(self, actions: np.ndarray) -> Stepped:
+        """Apply an action to each system; those beyond the bounds are cut off there."""
+        clipped = np.clip(np.asarray(actions, np.float32), self.action_low, self.action_high)
+        self._turn += 1
+        self._places, outcome, strangeness = _step(
+            self.world, self._places, clipped, self._keys, self._turn, self._restart
+        )
+        states, outcome, strangeness = jax.device_get((self._places.state, outcome, strangeness))
+        self._steps += self.count
+        self._bounded += int(outcome.bounded.sum())
+        self._not_finite += int(outcome.not_finite.sum())
+        self._strangeness += float(strangeness)
+        return Stepped(np.array(states), outcome)
+
+    def report(self) -> dict[str, float]:
+        """Return how often bounds acted, how often no finite state came, and how far out it was.
+
+        `strangeness` is the mean distance to the nearest data; 1 is usual among the data.
+        """
+        turns = max(self._steps // self.count, 1)
+        return {
+            "steps": float(self._steps),
+            "bounded": self._bounded / max(self._steps, 1),
+            "not_finite": float(self._not_finite),
+            "strangeness": self._strangeness / turns,
+        }
+
+
+@jax.jit
+def _reset(world: World, keys: Key[Array, " n"]) -> Place:
+    return jax.vmap(lambda key: world.reset(jax.random.fold_in(key, 0)))(keys)
+
+
+@partial(jax.jit, static_argnames="restart", donate_argnames="places")
+def _step(
+    world: World,
+    places: Place,
+    actions: Float[Array, "n k"],
+    keys: Key[Array, " n"],
+    turn: Int[Array, ""] | int,
+    restart: bool,
+) -> tuple[Place, Outcome, Float[Array, ""]]:
+    def one(place: Place, action: Array, key: Array) -> tuple[Place, Outcome]:
+        key = jax.random.fold_in(key, turn)
+        return world.step_on(place, action, key) if restart else world.step(place, action, key)
+
+    moved, outcome = jax.vmap(one)(places, actions, keys)
+    return moved, outcome, strangeness(world, places.state, actions)
+
+
+def strangeness(
+    world: World, states: Float[Array, "n d"], actions: Float[Array, "n k"]
+) -> Float[Array, ""]:
+    """Return the mean distance from the data, of the first few systems; NaN without data."""
+    if world.familiarity is None:
+        return jnp.full((), jnp.nan)
+    return jax.vmap(world.familiarity.distance)(states[:_WATCHED], actions[:_WATCHED]).mean()

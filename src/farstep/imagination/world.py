@@ -1,0 +1,144 @@
+"""The learned model as an environment: reset, step, reward and done as pure functions."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from farstep.choices import Propagation, Uncertainty
+from farstep.dynamics.contract import Dynamics, Memory
+from farstep.dynamics.ensemble import Ensemble
+from farstep.imagination.familiarity import Familiarity
+from farstep.rollout import advance
+from farstep.signals import Signals
+from farstep.systems.system import Reset, Terminated
+
+Rewarding = Callable[[Array, Array, Array], Float[Array, ""]]
+"""(state, action, next state) → reward: a known function, or a model of it."""
+
+_NOTICED = 0.01
+"""Share of the width between the bounds: what is put back by less is not counted."""
+
+
+class Place(NamedTuple):
+    """Where one imagined system is."""
+
+    state: Float[Array, "*n d"]
+    memory: Memory
+    steps: Int[Array, "*n"]
+    """Of this episode."""
+
+
+class Outcome(NamedTuple):
+    """What one step brought."""
+
+    state: Float[Array, "*n d"]
+    """The next state, also where the episode ends there."""
+    reward: Float[Array, "*n"]
+    terminated: Bool[Array, "*n"]
+    truncated: Bool[Array, "*n"]
+    bounded: Bool[Array, "*n"]
+    """Whether the model left the bounds by more than 1 % of their width; it is put back."""
+    not_finite: Bool[Array, "*n"]
+    """Whether the model gave no finite state; the episode is cut off where it was."""
+
+    @property
+    def done(self) -> Bool[Array, "*n"]:
+        """Whether the episode ends."""
+        return self.terminated | self.truncated
+
+
+class World(eqx.Module):
+    """A model as an environment; a pytree, for one system. `jax.vmap` makes many of it."""
+
+    dynamics: Dynamics
+    rewarding: Rewarding
+    starts: Float[Array, "m d"] | None
+    """States that episodes start from; None draws from `resetting`."""
+    low: Float[Array, " d"]
+    high: Float[Array, " d"]
+    scale: Float[Array, " d"]
+    """Standard deviations of the states, which uncertainty is measured in."""
+    familiarity: Familiarity | None
+    ending: Terminated = eqx.field(static=True)
+    resetting: Reset | None = eqx.field(static=True)
+    signals: Signals = eqx.field(static=True)
+    episode_steps: int = eqx.field(static=True)
+    transitions: Propagation = eqx.field(static=True)
+    penalty: float = eqx.field(static=True)
+    uncertainty_of: Uncertainty = eqx.field(static=True)
+
+    def reset(self, key: PRNGKeyArray) -> Place:
+        """Start an episode."""
+        start_key, memory_key = jax.random.split(key)
+        if self.starts is None:
+            assert self.resetting is not None
+            state = self.resetting(start_key)
+        else:
+            state = self.starts[jax.random.randint(start_key, (), 0, len(self.starts))]
+        state = jnp.clip(state, self.low, self.high)
+        return Place(state, self.dynamics.begin(memory_key), jnp.zeros((), jnp.int32))
+
+    def step(
+        self, place: Place, action: Float[Array, " k"], key: PRNGKeyArray
+    ) -> tuple[Place, Outcome]:
+        """Apply an action; what follows an episode's end is left to the caller."""
+        state, _, memory = advance(
+            self.dynamics.step, place.memory, place.state, action, key, self.transitions
+        )
+        finite = jnp.isfinite(state).all()
+        state = jnp.where(finite, state, place.state)
+        inside = jnp.clip(state, self.low, self.high)
+        steps = place.steps + 1
+        reward = self.reward(place.state, action, inside)
+        outcome = Outcome(
+            state=inside,
+            reward=jnp.where(finite & jnp.isfinite(reward), reward, 0.0),
+            terminated=finite & self.done(place.state, action, inside),
+            truncated=~finite | (steps >= self.episode_steps),
+            bounded=(jnp.abs(inside - state) > _NOTICED * (self.high - self.low)).any(),
+            not_finite=~finite,
+        )
+        return Place(inside, memory, steps), outcome
+
+    def step_on(
+        self, place: Place, action: Float[Array, " k"], key: PRNGKeyArray
+    ) -> tuple[Place, Outcome]:
+        """Apply an action, and start anew where the episode ends."""
+        step_key, reset_key = jax.random.split(key)
+        moved, outcome = self.step(place, action, step_key)
+        fresh = self.reset(reset_key)
+        return jax.tree.map(
+            lambda new, old: jnp.where(outcome.done, new, old), fresh, moved
+        ), outcome
+
+    def reward(
+        self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]
+    ) -> Float[Array, ""]:
+        """Return the reward of a step, less the penalty on what the model is unsure of."""
+        reward = self.rewarding(state, action, next_state)
+        if self.penalty:
+            reward = reward - self.penalty * self.uncertainty(state, action)
+        return reward
+
+    def done(
+        self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]
+    ) -> Bool[Array, ""]:
+        """Return whether the next state ends the task."""
+        return self.ending(state, action, next_state)
+
+    def uncertainty(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Array:
+        """Return how unsure the model is of a step, in standard deviations of the states.
+
+        `disagreement`: the norm of the members' standard deviation about their mean.
+        `std`: the largest norm of a predicted standard deviation, of any member, as in MOPO.
+        """
+        dynamics = self.dynamics
+        several = isinstance(dynamics, Ensemble)
+        predicted = dynamics.each(state, action) if several else dynamics.predict(state, action)
+        if self.uncertainty_of == "disagreement":
+            return jnp.linalg.norm(predicted.mean.std(axis=0) / self.scale)
+        return jnp.linalg.norm(jnp.exp(predicted.log_std) / self.scale, axis=-1).max()

@@ -1,0 +1,1 @@
+"""Loops: model, agent and evaluation on the real system, one after the other."""

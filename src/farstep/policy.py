@@ -1,0 +1,145 @@
+"""Policy: what an agent has learned, as a function of states that needs nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from farstep import tensors
+from farstep.errors import FarstepError, one_line
+from farstep.files import publish
+from farstep.signals import Signals
+
+_FORMAT = 1
+_ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
+_LOG_STD_RANGE = (-20.0, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A network from a state to an action, in NumPy: it runs without the model and without JAX."""
+
+    layers: Sequence[tuple[np.ndarray, np.ndarray]]
+    """Weight (inputs, outputs) and bias of each; the last gives the action before `output`."""
+    signals: Signals
+    """Names, units and bounds of states and actions."""
+    system: str | None = None
+    """The system it was trained for."""
+    activation: Literal["relu", "tanh"] = "relu"
+    """Between the layers."""
+    output: Literal["squash", "clip"] = "squash"
+    """`squash`: tanh, then stretched to the bounds. `clip`: cut off at the bounds."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from: settings, curve, versions."""
+
+    def __call__(self, states: ArrayLike, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Return the action (k,) for a state (d,), or actions (…, k) for states (…, d).
+
+        Always the most likely one: `rng` is taken so that this is a policy for `collect`, and not
+        used. `sample` draws.
+        """
+        del rng
+        return self._to_action(self._output(states)[..., : self.signals.num_actions])
+
+    def sample(self, states: ArrayLike, rng: np.random.Generator) -> np.ndarray:
+        """Draw actions as the agent did in training, where it was random."""
+        output, k = self._output(states), self.signals.num_actions
+        if output.shape[-1] != 2 * k:
+            raise FarstepError("this policy has no standard deviation to sample with.")
+        mean, log_std = output[..., :k], np.clip(output[..., k:], *_LOG_STD_RANGE)
+        return self._to_action(mean + np.exp(log_std) * rng.standard_normal(mean.shape))
+
+    def _output(self, states: ArrayLike) -> np.ndarray:
+        x = np.asarray(states, np.float32)
+        if x.shape[-1:] != (self.signals.num_states,):
+            raise FarstepError(
+                f"states of shape {x.shape} do not fit; this policy takes (…, "
+                f"{self.signals.num_states}): {', '.join(self.signals.state_names)}."
+            )
+        *hidden, (last, bias) = self.layers
+        for weight, shift in hidden:
+            x = _ACTIVATIONS[self.activation](x @ weight + shift)
+        return x @ last + bias
+
+    def _to_action(self, output: np.ndarray) -> np.ndarray:
+        low, high = (
+            np.asarray(b, np.float32) for b in (self.signals.action_low, self.signals.action_high)
+        )
+        if self.output == "squash":
+            output = low + (np.tanh(output) + 1) / 2 * (high - low)
+        return np.clip(output, low, high).astype(np.float32)
+
+    def check_fits(self, signals: Signals, system: str) -> None:
+        """Fail with one line if this is a policy for something else."""
+        if (signals.state_names, signals.action_names) != (
+            self.signals.state_names,
+            self.signals.action_names,
+        ):
+            raise FarstepError(
+                f"the policy is for {self.system or 'a system'} with states "
+                f"{', '.join(self.signals.state_names)} and actions "
+                f"{', '.join(self.signals.action_names)}; it does not fit system '{system}'."
+            )
+
+    def save(self, path: str | Path, force: bool = False) -> Path:
+        """Write the policy to one safetensors file; `load_policy` reads it back."""
+        path = Path(path)
+        header = {
+            "format": _FORMAT,
+            "policy": {"activation": self.activation, "output": self.output},
+            "signals": self.signals.to_json(),
+            "system": self.system,
+            "record": dict(self.record),
+        }
+        publish(path, {"": tensors.encode(_arrays(self.layers), header)}, force)
+        return path
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Load a policy from a file; loading never runs code."""
+    path = Path(path)
+    arrays, header = tensors.decode(path, "policy")
+    try:
+        if "policy" not in header:
+            raise FarstepError("it holds something else.")
+        if header["format"] != _FORMAT:
+            raise FarstepError(f"is of format {header['format']}; install a newer Farstep.")
+        form = header["policy"]
+        if form["activation"] not in _ACTIVATIONS or form["output"] not in ("squash", "clip"):
+            raise FarstepError(f"its form {form} is unknown.")
+        signals = Signals.from_json(header["signals"])
+        return Policy(
+            layers=_layers(arrays, signals),
+            signals=signals,
+            system=header["system"],
+            activation=form["activation"],
+            output=form["output"],
+            record=header["record"],
+        )
+    except (KeyError, TypeError, FarstepError) as error:
+        raise FarstepError(f"{path} is not a readable policy: {one_line(error)}") from error
+
+
+def _arrays(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
+    named = {}
+    for number, (weight, bias) in enumerate(layers):
+        named[f"{number}.weight"], named[f"{number}.bias"] = np.asarray(weight), np.asarray(bias)
+    return named
+
+
+def _layers(
+    arrays: Mapping[str, np.ndarray], signals: Signals
+) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    count = len(arrays) // 2
+    layers = tuple((arrays[f"{n}.weight"], arrays[f"{n}.bias"]) for n in range(count))
+    size = signals.num_states
+    for weight, bias in layers:
+        if weight.shape != (size, len(bias)):
+            raise FarstepError(f"a layer of shape {weight.shape} follows one of {size} outputs.")
+        size = len(bias)
+    if size not in (signals.num_actions, 2 * signals.num_actions):
+        raise FarstepError(f"it gives {size} numbers for {signals.num_actions} actions.")
+    return layers

@@ -1,0 +1,71 @@
+"""A system simple enough to be computed by hand, and models of it."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from farstep.dynamics.linear import LinearDynamics
+from farstep.episodes import Episode, Episodes
+from farstep.model import Model
+from farstep.signals import Signals
+from farstep.systems.system import System
+
+SIGNALS = Signals(
+    state_names=("position", "velocity"),
+    action_names=("force",),
+    action_low=(-2.0,),
+    action_high=(1.0,),
+)
+A = np.array([[1.0, 0.1], [0.0, 0.9]], np.float32)
+B = np.array([[0.0], [0.1]], np.float32)
+
+
+def reward(state, action, next_state):
+    del state
+    return -jnp.square(next_state[0]) - 0.1 * jnp.square(action[0])
+
+
+def far_out(state, action, next_state):
+    del state, action
+    return jnp.abs(next_state[0]) > 5.0
+
+
+def start(key):
+    del key
+    return jnp.array([1.0, 0.0])
+
+
+CART = System(
+    name="cart",
+    env_id="Pendulum-v1",
+    signals=SIGNALS,
+    episode_steps=20,
+    reward=reward,
+    terminated=far_out,
+    reset=start,
+)
+
+
+def linear(matrix: np.ndarray = A) -> LinearDynamics:
+    return LinearDynamics(
+        state_matrix=jnp.asarray(matrix),
+        action_matrix=jnp.asarray(B),
+        offset=jnp.zeros(2),
+        log_std=jnp.log(jnp.array([0.1, 0.2])),
+    )
+
+
+def model(matrix: np.ndarray = A) -> Model:
+    return Model(linear(matrix), SIGNALS, "cart")
+
+
+def data(episodes: int = 4, steps: int = 20, rewards: bool = True, seed: int = 0) -> Episodes:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(episodes):
+        states, actions = [rng.normal(size=2)], rng.uniform(-2, 1, (steps, 1))
+        for action in actions:
+            states.append(A @ states[-1] + B @ action)
+        after = np.stack(states)[1:, 0]
+        given = -(after**2) - 0.1 * actions[:, 0] ** 2 if rewards else None
+        found.append(Episode(np.stack(states), actions, given, truncated=True))
+    return Episodes.from_list(found, SIGNALS, "cart")

@@ -1,0 +1,265 @@
+"""Agents: they learn, resume to the same bits, compile once, and say what is wrong."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cart import CART, data, model
+from farstep.agents import imagined as imagined_module
+from farstep.agents.config import AgentConfig, agent_config
+from farstep.agents.files import AgentFiles
+from farstep.agents.imagined import ImaginedTraining
+from farstep.agents.program import imagined_returns, live
+from farstep.agents.train import train
+from farstep.datasets.reading import read
+from farstep.errors import DataWarning, FarstepError
+from farstep.imagination.imagine import Imagination, imagine
+from farstep.policy import load_policy
+
+TINY = AgentConfig(
+    steps=120,
+    num_envs=4,
+    gradient_steps=2,
+    learning_starts=20,
+    batch_size=16,
+    net_arch=(16, 16),
+    eval_every=40,
+    eval_episodes=0,
+)
+
+
+@pytest.fixture(scope="module")
+def imagined() -> Imagination:
+    return imagine(model(), CART, data())
+
+
+def _compiled() -> int:
+    return live._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _same(one, other) -> None:
+    for (weight, bias), (other_weight, other_bias) in zip(one.layers, other.layers, strict=True):
+        np.testing.assert_array_equal(weight, other_weight)
+        np.testing.assert_array_equal(bias, other_bias)
+
+
+def _numbers(curve) -> list[dict]:
+    return [{n: v for n, v in row.items() if "seconds" not in n} for row in curve.rows]
+
+
+def test_an_agent_learns_to_bring_the_cart_home():
+    imagined = imagine(model(), CART, bounds=None)
+    config = dataclasses.replace(TINY, steps=4000, learning_rate=3e-3, eval_every=4000, gamma=0.95)
+    agent = train(imagined, config, seed=0)
+    found = agent.curve.column("imagined_return")
+    keys = jax.random.split(jax.random.key(0), 2)
+    still = ImaginedTraining(imagined, config, seed=0)
+    first = imagined_module.initial_state(still.keys[0], imagined.world, config)
+    untrained = float(imagined_returns(imagined.world, first.learner.actor, keys).mean())
+    # Doing nothing costs 1 a step: −20.
+    assert found[-1] > -14
+    assert found[-1] > untrained + 1
+
+
+def test_the_counts_are_right(imagined: Imagination):
+    agent = train(imagined, TINY, seed=1)
+    assert agent.curve.column("steps").tolist() == [40, 80, 120]
+    # 5 turns of warm-up, then 2 updates after each turn of 4 systems.
+    assert agent.curve.column("updates").tolist() == [10, 30, 50]
+    assert np.isfinite(agent.curve.column("strangeness")).all()
+    assert agent.curve.best is None
+    _same(agent.policy, agent.best)
+
+
+def test_a_real_evaluation_chooses_the_best(imagined: Imagination, monkeypatch):
+    returns = iter([1.0, 5.0, 2.0])
+    monkeypatch.setattr(imagined_module, "mean_return", lambda *_: next(returns))
+    agent = train(imagined, TINY, seed=0, eval_episodes=1)
+    assert agent.curve.best == 1
+    assert agent.curve.column("real_return").tolist() == [1.0, 5.0, 2.0]
+    half = train(imagined, dataclasses.replace(TINY, steps=80), seed=0)
+    # The buffer's size is part of the program, but not of what the agent learns in it.
+    _same(agent.best, half.policy)
+
+
+def test_a_killed_training_ends_as_if_it_had_not_been(imagined: Imagination, tmp_path, monkeypatch):
+    whole = train(imagined, TINY, seed=3, out=tmp_path / "whole")
+    write, written = AgentFiles.write, []
+
+    def killed(self, progress):
+        write(self, progress)
+        written.append(1)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AgentFiles, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(imagined, TINY, seed=3, out=tmp_path / "parts")
+    monkeypatch.setattr(AgentFiles, "write", write)
+    assert (tmp_path / "parts" / "checkpoint.safetensors").exists()
+    resumed = train(imagined, TINY, seed=3, out=tmp_path / "parts")
+    _same(resumed.policy, whole.policy)
+    _same(resumed.best, whole.best)
+    assert _numbers(resumed.curve) == _numbers(whole.curve)
+    assert not (tmp_path / "parts" / "checkpoint.safetensors").exists()
+
+
+def test_a_finished_training_is_read_and_another_refused(imagined: Imagination, tmp_path):
+    agent = train(imagined, TINY, seed=0, out=tmp_path / "a")
+    before = (tmp_path / "a" / "policy.safetensors").stat().st_mtime_ns
+    again = train(imagined, TINY, seed=0, out=tmp_path / "a")
+    _same(agent.policy, again.policy)
+    assert again.curve.rows == agent.curve.rows
+    assert (tmp_path / "a" / "policy.safetensors").stat().st_mtime_ns == before
+    for changed in ({"seed": 1}, {"gamma": 0.5}):
+        with pytest.raises(FarstepError, match="other settings, model or data"):
+            train(imagined, TINY, **{"seed": 0, **changed}, out=tmp_path / "a")
+    other = train(imagined, TINY, seed=1, out=tmp_path / "a", force=True)
+    assert not np.array_equal(other.policy.layers[0][0], agent.policy.layers[0][0])
+
+
+def test_the_program_is_compiled_once_for_warm_up_and_once_for_learning(imagined: Imagination):
+    config = dataclasses.replace(TINY, net_arch=(8,), steps=200)
+    before = _compiled()
+    train(imagined, config, seed=0)
+    train(imagined, config, seed=1)
+    assert _compiled() == before + 2
+
+
+def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
+    training = ImaginedTraining(imagined, TINY, seed=0)
+    start = imagined_module.initial_state(training.keys[0], imagined.world, TINY)
+    copy = jax.tree.map(jnp.copy, start)
+    arguments = (imagined.world, training.keys[1])
+    whole, _ = live(start, *arguments, jnp.array(6), TINY, False)
+    part, _ = live(copy, *arguments, jnp.array(2), TINY, False)
+    part, _ = live(part, *arguments, jnp.array(4), TINY, False)
+    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_model_that_leaves_the_bounds_is_told_of():
+    fast = imagine(
+        model(2 * np.eye(2, dtype=np.float32)), dataclasses.replace(CART, terminated=None), data()
+    )
+    with pytest.warns(DataWarning, match="left the bounds at .* of the last steps"):
+        train(fast, TINY, seed=0)
+
+
+def test_states_that_are_not_finite_are_told_of():
+    broken = imagine(model(np.full((2, 2), np.nan, np.float32)), CART, bounds=None)
+    with pytest.warns(DataWarning, match="not finite"):
+        agent = train(broken, TINY, seed=0)
+    assert agent.curve.column("not_finite").sum() == 120
+    assert all(np.isfinite(weight).all() for weight, _ in agent.policy.layers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 0}, "steps must be a whole number of at least 1"),
+        ({"gamma": 1.5}, r"gamma must lie in \[0, 1\]"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"net_arch": ()}, "at least one layer"),
+        ({"ent_coef": -1.0}, "ent_coef must be 0 or more"),
+        ({"agent": "sca"}, "Did you mean 'sac'"),
+        ({"agent": "sb3:SCA"}, "no agent 'sb3:SCA'.*Did you mean"),
+        ({"agent": "sb3:DQN"}, "for continuous actions"),
+        ({"stpes": 3}, "Did you mean 'steps'"),
+    ],
+)
+def test_bad_settings_are_one_line(imagined: Imagination, settings, message):
+    with pytest.raises(FarstepError, match=message):
+        train(imagined, TINY, **settings)
+
+
+def test_presets():
+    assert agent_config("paper") == AgentConfig()
+    fast = agent_config("fast", steps=10)
+    assert fast.steps == 10 and fast.num_envs > 1
+    with pytest.raises(FarstepError, match="Did you mean 'fast'"):
+        agent_config("fest")
+    with pytest.raises(FarstepError, match="seed must be 0 or more"):
+        train("Pendulum-v1", seed=-1)
+
+
+ONLINE = AgentConfig(
+    steps=450, learning_starts=50, batch_size=16, net_arch=(8, 8), eval_every=200, eval_episodes=0
+)
+
+
+def test_a_real_system_is_trained_on_and_its_trace_kept(tmp_path):
+    agent = train("Pendulum-v1", ONLINE, seed=0, out=tmp_path / "a", eval_episodes=1)
+    trace = read(tmp_path / "a" / "episodes.npz")
+    # Whole episodes of 200 steps, until 450 are reached.
+    assert trace.lengths.tolist() == [200, 200, 200]
+    assert agent.episodes is not None and agent.episodes.equals(trace)
+    assert agent.curve.column("training_return")[0] == pytest.approx(trace[0].total)
+    assert np.isfinite(agent.curve.column("real_return")).all()
+    again = train("Pendulum-v1", ONLINE, seed=0, out=tmp_path / "a", eval_episodes=1)
+    assert again.episodes is not None and again.episodes.equals(trace)
+    _same(again.policy, agent.policy)
+
+
+def test_a_killed_real_training_loses_at_most_an_interval(tmp_path, monkeypatch):
+    whole = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "whole")
+    write = AgentFiles.write
+
+    def killed(self, progress):
+        write(self, progress)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AgentFiles, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
+    monkeypatch.setattr(AgentFiles, "write", write)
+    resumed = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
+    _same(resumed.policy, whole.policy)
+    assert resumed.episodes is not None and whole.episodes is not None
+    assert resumed.episodes.equals(whole.episodes)
+
+
+def test_a_real_system_is_one_and_needs_bounds():
+    with pytest.raises(FarstepError, match="a real system is one"):
+        train("Pendulum-v1", ONLINE, num_envs=2)
+    with pytest.raises(FarstepError, match="flat Box"):
+        train("CartPole-v1", ONLINE)
+
+
+_SCRIPT = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from cart import CART, data, model
+from test_agents import TINY
+import dataclasses
+from farstep.agents.train import train
+from farstep.imagination.imagine import imagine
+slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
+train(imagine(model(), CART, data()), slow, seed=0, out=sys.argv[1])
+"""
+
+
+def test_sigkill_loses_nothing(tmp_path: Path, imagined: Imagination):
+    root = Path(__file__).parent
+    command = [sys.executable, "-c", _SCRIPT, str(tmp_path / "a"), str(root)]
+    process = subprocess.Popen(command, cwd=root, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    deadline = time.time() + 120
+    while not (tmp_path / "a" / "checkpoint.safetensors").exists():
+        assert time.time() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "a" / "policy.safetensors").exists()
+    slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
+    resumed = train(imagined, slow, seed=0, out=tmp_path / "a")
+    _same(resumed.policy, train(imagined, slow, seed=0).policy)
+    assert load_policy(tmp_path / "a" / "policy.safetensors").record["seed"] == 0

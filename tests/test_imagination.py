@@ -1,0 +1,174 @@
+"""The model as an environment, against a linear system whose rollouts are known exactly."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from cart import CART, SIGNALS, A, B, data, linear, model
+from farstep.dynamics.ensemble import Ensemble
+from farstep.errors import FarstepError
+from farstep.imagination.familiarity import Familiarity
+from farstep.imagination.imagine import imagine
+from farstep.model import Model
+
+KEY = jax.random.key(0)
+
+
+def _along(world, actions, place=None):
+    place = place or world.reset(KEY)
+    outcomes = []
+    for number, action in enumerate(actions):
+        place, outcome = world.step(place, jnp.asarray(action), jax.random.fold_in(KEY, number))
+        outcomes.append(outcome)
+    return place, outcomes
+
+
+def test_imagined_states_are_the_exact_rollout():
+    world = imagine(model(), CART, bounds=None).world
+    actions = np.random.default_rng(0).uniform(-2, 1, (12, 1)).astype(np.float32)
+    _, outcomes = _along(world, actions)
+    state = np.array([1.0, 0.0], np.float32)
+    for action, outcome in zip(actions, outcomes, strict=True):
+        state = A @ state + B @ action
+        np.testing.assert_allclose(outcome.state, state, rtol=1e-5)
+        expected = -(state[0] ** 2) - 0.1 * action[0] ** 2
+        assert float(outcome.reward) == pytest.approx(expected, rel=1e-4)
+        assert not outcome.done
+
+
+def test_an_episode_is_cut_off_and_a_new_one_begins():
+    world = imagine(model(), CART, bounds=None, rollout=3).world
+    place = world.reset(KEY)
+    ends = []
+    for number in range(7):
+        place, outcome = world.step_on(place, jnp.ones(1), jax.random.fold_in(KEY, number))
+        ends.append((bool(outcome.truncated), bool(outcome.terminated), int(place.steps)))
+    assert ends[2] == ends[5] == (True, False, 0)
+    assert [steps for _, _, steps in ends] == [1, 2, 0, 1, 2, 0, 1]
+    np.testing.assert_array_equal(world.reset(KEY).state, [1.0, 0.0])
+
+
+def test_the_task_ends_where_the_system_says():
+    fast = model(2 * np.eye(2, dtype=np.float32))
+    _, outcomes = _along(imagine(fast, CART, bounds=None).world, np.zeros((3, 1), np.float32))
+    assert [bool(outcome.terminated) for outcome in outcomes] == [False, False, True]
+    assert not bool(outcomes[-1].truncated)
+
+
+def test_bounds_hold_and_are_counted():
+    fast = model(2 * np.eye(2, dtype=np.float32))
+    seen = data()
+    world = imagine(fast, CART, seen, bounds=0.5, starts="any").world
+    low, high = seen.states.min(axis=0), seen.states.max(axis=0)
+    np.testing.assert_allclose(world.low, low - 0.5 * (high - low), rtol=1e-5)
+    place, outcomes = _along(world, np.zeros((10, 1), np.float32))
+    assert bool(outcomes[-1].bounded)
+    assert (np.asarray(place.state) <= np.asarray(world.high)).all()
+    still = imagine(model(np.eye(2, dtype=np.float32)), CART, seen).world
+    assert not any(bool(o.bounded) for o in _along(still, np.zeros((5, 1), np.float32))[1])
+
+
+def test_states_that_are_not_finite_end_the_episode():
+    broken = model(np.full((2, 2), np.nan, np.float32))
+    world = imagine(broken, CART, bounds=None).world
+    place, outcomes = _along(world, np.ones((1, 1), np.float32))
+    assert bool(outcomes[0].not_finite) and bool(outcomes[0].truncated)
+    assert not bool(outcomes[0].terminated)
+    np.testing.assert_array_equal(place.state, [1.0, 0.0])
+    assert float(outcomes[0].reward) == 0.0
+
+
+@pytest.mark.parametrize("starts", ["first", "any"])
+def test_episodes_start_where_the_data_do(starts):
+    seen = data()
+    world = imagine(model(), CART, seen, starts=starts).world
+    keys = jax.random.split(KEY, 64)
+    found = {tuple(row) for row in np.asarray(jax.vmap(world.reset)(keys).state).tolist()}
+    rows = seen.row_offsets[:-1] if starts == "first" else slice(None)
+    known = {tuple(row) for row in seen.states[rows].astype(np.float32).tolist()}
+    assert found <= known
+    assert len(found) == 4 if starts == "first" else len(found) > 20
+
+
+def test_sampled_transitions_have_the_models_deviation():
+    world = imagine(model(), CART, bounds=None, transitions="sample").world
+    place = world.reset(KEY)
+    step = jax.vmap(lambda key: world.step(place, jnp.zeros(1), key)[1].state)
+    states = np.asarray(step(jax.random.split(KEY, 4000)))
+    np.testing.assert_allclose(states.mean(axis=0), A @ [1.0, 0.0], atol=0.01)
+    np.testing.assert_allclose(states.std(axis=0), [0.1, 0.2], rtol=0.05)
+
+
+def test_penalties_by_hand():
+    apart = Ensemble.of([linear(), linear(A + 0.2)])
+    both = Model(apart, SIGNALS, "cart")
+    plain = imagine(both, CART, bounds=None).world
+    state, action = jnp.array([1.0, 0.0]), jnp.zeros(1)
+    after = jnp.array([1.0, 0.0])
+    # The members' means differ by 0.2 in both dimensions: each deviates by 0.1 from their mean.
+    disagreement = imagine(both, CART, bounds=None, penalty=2.0).world
+    taken = float(plain.reward(state, action, after) - disagreement.reward(state, action, after))
+    assert taken == pytest.approx(2.0 * np.hypot(0.1, 0.1), rel=1e-4)
+    largest = imagine(both, CART, bounds=None, penalty=2.0, uncertainty="std").world
+    taken = float(plain.reward(state, action, after) - largest.reward(state, action, after))
+    assert taken == pytest.approx(2.0 * np.hypot(0.1, 0.2), rel=1e-4)
+
+
+def test_a_member_is_chosen_for_a_rollout():
+    apart = Model(Ensemble.of([linear(), linear(A + 0.2)]), SIGNALS, "cart")
+    world = imagine(apart, CART, bounds=None, member="rollout").world
+    firsts = set()
+    for number in range(8):
+        place = world.reset(jax.random.key(number))
+        _, outcome = world.step(place, jnp.zeros(1), KEY)
+        firsts.add(round(float(outcome.state[0]), 3))
+    assert firsts == {1.0, 1.2}
+
+
+def test_distance_from_the_data():
+    seen = data(episodes=20, steps=100)
+    known = Familiarity.of(seen)
+    distances = jax.vmap(known.distance)(
+        jnp.asarray(seen.states[:100], jnp.float32), jnp.asarray(seen.actions[:100], jnp.float32)
+    )
+    assert 0.3 < float(distances.mean()) < 2.0
+    assert float(known.distance(jnp.array([100.0, 0.0]), jnp.zeros(1))) > 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message"),
+    [
+        ({"reward": None}, {}, "learned none; fit with learn_reward"),
+        ({}, {"reward": "learned"}, "learned none"),
+        ({"reset": None}, {}, "no reset function"),
+        ({}, {"starts": "any"}, "needs data"),
+        ({}, {"penalty": 1.0}, "only an ensemble"),
+        ({}, {"member": "step"}, "a single one"),
+        ({}, {"penalty": -1.0}, "penalty must be 0 or more"),
+        ({}, {"rollout": 0}, "at least 1 step"),
+        ({}, {"starts": "frist"}, "Did you mean 'first'"),
+        ({}, {"bound": 1}, "no setting 'bound'. Did you mean 'bounds'"),
+        ({"signals": dataclasses.replace(SIGNALS, action_high=(np.inf,))}, {}, "needs bounds"),
+        (
+            {"signals": dataclasses.replace(SIGNALS, state_names=("x",), state_units=("",))},
+            {},
+            "not of one system",
+        ),
+    ],
+)
+def test_what_cannot_be_imagined_is_said(changes, settings, message):
+    with pytest.raises(FarstepError, match=message):
+        imagine(model(), dataclasses.replace(CART, **changes), **{"bounds": None, **settings})
+
+
+def test_bounds_need_a_range_and_a_system_a_name():
+    with pytest.raises(FarstepError, match="bounds need data"):
+        imagine(model(), CART)
+    with pytest.raises(FarstepError, match="name one"):
+        imagine(dataclasses.replace(model(), system=None))
+    with pytest.raises(FarstepError, match="model of one"):
+        direct = dataclasses.replace(linear(), stride=2)
+        imagine(dataclasses.replace(model(), dynamics=direct), CART, bounds=None)

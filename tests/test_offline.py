@@ -1,0 +1,109 @@
+"""Pure-batch RL from the API and the command line, at tiny sizes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from farstep.agents.config import AgentConfig
+from farstep.datasets.shipped import load
+from farstep.errors import FarstepError
+from farstep.loops.offline import offline
+
+SMALL = AgentConfig(
+    steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=30
+)
+OPTIONS = (
+    "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]", "eval_every=60",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def few():
+    return load("cartpole-swingup/random").take(range(6))
+
+
+def test_every_stage_is_there_and_used_again(few, tmp_path):
+    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, epochs=1, workers=1)
+    assert [result["seed"] for result in done.results] == [0, 1]
+    assert done.results[0]["return"] != done.results[1]["return"]
+    summary = done.summary()
+    mean, half = summary["return"]
+    values = np.array([result["return"] for result in done.results])
+    assert mean == pytest.approx(values.mean())
+    # Student's 90 % interval of two: 6.314 standard errors.
+    assert half == pytest.approx(6.3138 * values.std(ddof=1) / np.sqrt(2), rel=1e-3)
+    assert 0.9 < summary["R²(1)"][0] <= 1
+    for name in ("model/model.safetensors", "agent/policy.safetensors", "agent/best.safetensors"):
+        assert (tmp_path / "seed-0" / name).exists()
+    stamp = (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns
+    (tmp_path / "seed-0" / "result.json").unlink()
+    again = offline(few, out=tmp_path, seeds=2, agent=SMALL, epochs=1, workers=1)
+    assert again.results[0]["return"] == done.results[0]["return"]
+    assert (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_workers_give_the_same(few, tmp_path):
+    one = offline(few, out=tmp_path / "one", seeds=2, agent=SMALL, epochs=1, workers=1)
+    two = offline(few, out=tmp_path / "two", seeds=2, agent=SMALL, epochs=1, workers=2)
+    for a, b in zip(one.results, two.results, strict=True):
+        assert a["r2"] == pytest.approx(b["r2"], abs=2e-3)
+        assert a["seed"] == b["seed"]
+
+
+def test_the_command(farstep, tmp_path):
+    shown = farstep(
+        "offline", "cartpole-swingup/random", "--epochs", 1, "--horizon", 2, "--weights",
+        "decay:0.9", "--seeds", 1, "--preset", "fast", "--agent-option", *OPTIONS,
+        "--imagine-option", "bounds=0.1", "transitions=sample", "--workers", 1,
+        "--out", tmp_path / "o",
+    )  # fmt: skip
+    assert shown.code == 0, shown.err
+    assert "h = 2, weights decay:0.9" in shown.out and "imagined return" in shown.out
+    result = json.loads((tmp_path / "o" / "seed-0" / "result.json").read_text())
+    assert np.isfinite(result["return"]) and np.isfinite(result["imagined_return"])
+    assert (tmp_path / "o" / "returns.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--agent", "sb3:NONE"), "no agent 'sb3:NONE'"),
+        (("--agent-option", "stps=3"), "Did you mean 'steps'"),
+        (("--imagine-option", "bound=3"), "Did you mean 'bounds'"),
+        (("--system", "cartpol"), "Did you mean 'cartpole-swingup'"),
+        (("--system", "swimmer"), "not of one system"),
+        (("--seeds", "0"), "at least 1"),
+    ],
+)
+def test_bad_input_is_one_line(farstep, tmp_path, options, message):
+    shown = farstep(
+        "offline", "cartpole-swingup/random", "--epochs", 1, "--workers", 1, "--out",
+        tmp_path / "o", *options,
+    )  # fmt: skip
+    assert shown.code == 2
+    assert message in shown.err and shown.err.count("\n") == 1
+
+
+def test_the_train_command(farstep, tmp_path):
+    arguments = (
+        "train", "Pendulum-v1", "--steps", 250, "--learning-starts", 50, "--batch-size", 8,
+        "--net-arch", 8, "--eval-every", 200, "--seed", 1, "--out", tmp_path / "t",
+    )  # fmt: skip
+    shown = farstep(*arguments)
+    assert shown.code == 0, shown.err
+    assert "real return" in shown.out
+    for name in ("policy.safetensors", "best.safetensors", "episodes.npz", "curve.png"):
+        assert f"wrote {tmp_path / 't' / name}" in shown.out
+        assert (tmp_path / "t" / name).exists()
+    assert farstep(*arguments).code == 0
+    collected = farstep(
+        "collect", "Pendulum-v1", "--policy", tmp_path / "t" / "policy.safetensors",
+        "--episodes", 1, "--out", tmp_path / "c.npz",
+    )  # fmt: skip
+    assert collected.code == 0, collected.err
+
+
+def test_no_seed_is_said(few, tmp_path):
+    with pytest.raises(FarstepError, match="at least 1"):
+        offline(few, out=tmp_path, seeds=0)

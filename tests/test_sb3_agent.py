@@ -1,0 +1,57 @@
+"""Algorithms of Stable-Baselines3 in an imagined system, and their policies without PyTorch."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import stable_baselines3
+
+from cart import CART, data, model
+from farstep.agents.config import AgentConfig
+from farstep.agents.sb3 import SB3Training
+from farstep.agents.train import train
+from farstep.imagination.imagine import imagine
+from farstep.policy import load_policy
+from test_agents import TINY
+
+
+@pytest.mark.parametrize("name", ["SAC", "TD3", "PPO"])
+def test_an_algorithm_by_name(name: str, tmp_path):
+    imagined = imagine(model(), CART, data())
+    steps = 64 if name == "PPO" else 150
+    config = dataclasses.replace(
+        TINY, agent=f"sb3:{name}", steps=steps, eval_every=steps, num_envs=2
+    )
+    agent = train(imagined, config, seed=0, out=tmp_path / "a")
+    assert agent.curve.column("steps")[-1] >= steps
+    assert np.isfinite(agent.curve.column("imagined_return")).all()
+    read = load_policy(tmp_path / "a" / "policy.safetensors")
+    states = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
+    np.testing.assert_array_equal(read(states), agent.policy(states))
+    again = train(imagined, config, seed=0, out=tmp_path / "a")
+    assert again.curve.rows == agent.curve.rows
+
+
+@pytest.mark.parametrize("name", ["SAC", "TD3", "DDPG", "PPO", "A2C"])
+def test_the_policy_acts_as_stable_baselines3s(name: str):
+    imagined = imagine(model(), CART, data())
+    training = SB3Training(imagined, AgentConfig(agent=f"sb3:{name}", net_arch=(8, 8)), seed=0)
+    theirs = training._create()
+    states = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    expected, _ = theirs.predict(states, deterministic=True)
+    np.testing.assert_allclose(training._policy(theirs, {})(states), expected, atol=1e-5)
+
+
+def test_sac_takes_our_settings():
+    imagined = imagine(model(), CART, data())
+    config = AgentConfig(agent="sb3:SAC", gamma=0.9, batch_size=32, ent_coef=0.1, tau=0.1)
+    theirs = SB3Training(imagined, config, seed=0)._create()
+    assert isinstance(theirs, stable_baselines3.SAC)
+    assert (theirs.gamma, theirs.batch_size, theirs.tau) == (0.9, 32, 0.1)
+    ours, default = AgentConfig(), stable_baselines3.SAC("MlpPolicy", imagined.env(), device="cpu")
+    for name in ("learning_rate", "buffer_size", "learning_starts", "batch_size", "tau", "gamma"):
+        assert getattr(ours, name) == getattr(default, name), name
+    assert ours.gradient_steps == default.gradient_steps == 1
+    assert [
+        layer.out_features for layer in default.actor.latent_pi if hasattr(layer, "weight")
+    ] == [*ours.net_arch]
