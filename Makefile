@@ -15,7 +15,9 @@ demo: .venv/installed
 	$(BIN)/farstep fit cartpole-swingup/random --horizon 4 --weights decay:0.75 --target delta --epochs 5 \
 		--out demo/h4
 	$(BIN)/farstep score demo/h1 demo/h4 --data cartpole-swingup/random --horizon 100 --out demo/score
-	@echo "open demo/score/report.html in a browser"
+	$(BIN)/farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --epochs 5 --seeds 1 \
+		--agent-option steps=20000 eval_every=5000 --out demo/offline
+	@echo "open demo/score/report.html in a browser; demo/offline/returns.png is an agent inside the model"
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto $(PYTEST)

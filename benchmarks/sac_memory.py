@@ -25,12 +25,12 @@ def measured() -> list[list[str]]:
     from benchmarks.sac_speed import imagined_system
     from farstep.agents.config import AgentConfig
     from farstep.agents.imagined import ImaginedTraining
-    from farstep.agents.program import initial_state, live
+    from farstep.agents.program import live
 
     config = AgentConfig(net_arch=(16, 16), batch_size=16)
     training = ImaginedTraining(imagined_system(), config, 0)
-    world, key = training.imagination.world, training.keys[1]
-    state = initial_state(training.keys[0], world, config)
+    world, key = training.imagination.world, training.keys.steps
+    state = training.first()
     state, _ = live(state, world, key, jnp.array(1_000), config, False)
     state, _ = live(state, world, key, jnp.array(1_000), config, True)
     rows = []

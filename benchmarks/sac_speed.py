@@ -111,12 +111,12 @@ def farstep() -> float:
 
     from farstep.agents.config import AgentConfig
     from farstep.agents.imagined import ImaginedTraining
-    from farstep.agents.program import initial_state, live
+    from farstep.agents.program import live
 
     config = AgentConfig()
     training = ImaginedTraining(imagined_system(), config, 0)
-    world, key = training.imagination.world, training.keys[1]
-    state = initial_state(training.keys[0], world, config)
+    world, key = training.imagination.world, training.keys.steps
+    state = training.first()
     state, _ = live(state, world, key, jnp.array(300), config, False)
     rates = []
     for _ in range(4):

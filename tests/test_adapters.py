@@ -56,11 +56,13 @@ def test_the_vector_env_does_what_single_ones_do(imagined: Imagination):
             ends += 1
             assert infos["_final_obs"].all()
             final = np.stack(infos["final_obs"])
+            assert infos["_final_info"].all() and "bounded" in infos["final_info"]
             assert final.shape == (3, 2) and not np.allclose(final, states)
         else:
             assert "final_obs" not in infos
     assert ends == 2
-    assert many.report()["steps"] == 44 * 3
+    assert many.report(clear=True)["steps"] == 44 * 3
+    assert many.report()["steps"] == 0
 
 
 def test_seeds_repeat_and_count_up(imagined: Imagination):
@@ -74,6 +76,15 @@ def test_seeds_repeat_and_count_up(imagined: Imagination):
     np.testing.assert_array_equal(run([3, 4]), run(3))
     np.testing.assert_array_equal(run([4, 3])[:, 0], run(3)[:, 1])
     assert not np.array_equal(run(3), run(30))
+    again, other = imagined.vector_env(2), imagined.vector_env(2)
+    for env in (again, other):
+        env.reset(seed=[3, 4])
+    np.testing.assert_array_equal(again.reset()[0], other.reset()[0])
+    sb3 = [imagined.sb3_env(2) for _ in range(2)]
+    for env in sb3:
+        env.seed(7)
+        env.reset()
+    np.testing.assert_array_equal(sb3[0].reset(), sb3[1].reset())
     unseeded = imagined.vector_env(2)
     assert not np.array_equal(unseeded.reset()[0], unseeded.reset()[0])
     single = imagined.env()
@@ -125,6 +136,16 @@ def test_what_imagined_systems_have_not_is_said(imagined: Imagination):
         env.set_attr("gravity", 1)
     with pytest.raises(FarstepError, match="no method"):
         env.env_method("render")
+    many = imagined.vector_env(2)
+    with pytest.raises(FarstepError, match="call reset"):
+        many.step(np.zeros((2, 1), np.float32))
+    with pytest.raises(FarstepError, match="3 seeds were given for 2"):
+        many.reset(seed=[1, 2, 3])
+    with pytest.raises(FarstepError, match="reset_mask"):
+        many.reset(options={"reset_mask": np.ones(2, bool)})
+    many.reset(seed=0)
+    with pytest.raises(FarstepError, match=r"shape \(2, 1\), not \(1, 1\)"):
+        many.step(np.zeros((1, 1), np.float32))
 
 
 def test_actions_beyond_the_bounds_are_cut_off(imagined: Imagination):

@@ -24,6 +24,7 @@ from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 from farstep.imagination.imagine import Imagination, imagine
 from farstep.policy import load_policy
+from farstep.systems.system import never
 
 TINY = AgentConfig(
     steps=120,
@@ -62,9 +63,8 @@ def test_an_agent_learns_to_bring_the_cart_home():
     agent = train(imagined, config, seed=0)
     found = agent.curve.column("imagined_return")
     keys = jax.random.split(jax.random.key(0), 2)
-    still = ImaginedTraining(imagined, config, seed=0)
-    first = imagined_module.initial_state(still.keys[0], imagined.world, config)
-    untrained = float(imagined_returns(imagined.world, first.learner.actor, keys).mean())
+    first = ImaginedTraining(imagined, config, seed=0).first()
+    untrained = float(imagined_returns(imagined.whole, first.learner.actor, keys).mean())
     # Doing nothing costs 1 a step: −20.
     assert found[-1] > -14
     assert found[-1] > untrained + 1
@@ -86,6 +86,7 @@ def test_a_real_evaluation_chooses_the_best(imagined: Imagination, monkeypatch):
     agent = train(imagined, TINY, seed=0, eval_episodes=1)
     assert agent.curve.best == 1
     assert agent.curve.column("real_return").tolist() == [1.0, 5.0, 2.0]
+    monkeypatch.undo()
     half = train(imagined, dataclasses.replace(TINY, steps=80), seed=0)
     # The buffer's size is part of the program, but not of what the agent learns in it.
     _same(agent.best, half.policy)
@@ -137,9 +138,9 @@ def test_the_program_is_compiled_once_for_warm_up_and_once_for_learning(imagined
 
 def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
     training = ImaginedTraining(imagined, TINY, seed=0)
-    start = imagined_module.initial_state(training.keys[0], imagined.world, TINY)
+    start = training.first()
     copy = jax.tree.map(jnp.copy, start)
-    arguments = (imagined.world, training.keys[1])
+    arguments = (imagined.world, training.keys.steps)
     whole, _ = live(start, *arguments, jnp.array(6), TINY, False)
     part, _ = live(copy, *arguments, jnp.array(2), TINY, False)
     part, _ = live(part, *arguments, jnp.array(4), TINY, False)
@@ -149,7 +150,7 @@ def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
 
 def test_a_model_that_leaves_the_bounds_is_told_of():
     fast = imagine(
-        model(2 * np.eye(2, dtype=np.float32)), dataclasses.replace(CART, terminated=None), data()
+        model(2 * np.eye(2, dtype=np.float32)), dataclasses.replace(CART, terminated=never), data()
     )
     with pytest.warns(DataWarning, match="left the bounds at .* of the last steps"):
         train(fast, TINY, seed=0)
@@ -169,6 +170,10 @@ def test_states_that_are_not_finite_are_told_of():
         ({"steps": 0}, "steps must be a whole number of at least 1"),
         ({"gamma": 1.5}, r"gamma must lie in \[0, 1\]"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number, not 'fast'"),
+        ({"batch_size": 1.5}, "batch_size must be a whole number, not 1.5"),
+        ({"net_arch": 8}, "net_arch must be a list, each a whole number, not 8"),
+        ({"steps": 20}, "learning starts after 20 steps, but only 20"),
         ({"net_arch": ()}, "at least one layer"),
         ({"ent_coef": -1.0}, "ent_coef must be 0 or more"),
         ({"agent": "sca"}, "Did you mean 'sac'"),
@@ -184,8 +189,8 @@ def test_bad_settings_are_one_line(imagined: Imagination, settings, message):
 
 def test_presets():
     assert agent_config("paper") == AgentConfig()
-    fast = agent_config("fast", steps=10)
-    assert fast.steps == 10 and fast.num_envs > 1
+    fast = agent_config("fast", steps=1000)
+    assert fast.steps == 1000 and fast.num_envs > 1
     with pytest.raises(FarstepError, match="Did you mean 'fast'"):
         agent_config("fest")
     with pytest.raises(FarstepError, match="seed must be 0 or more"):

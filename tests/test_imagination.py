@@ -9,10 +9,12 @@ import pytest
 
 from cart import CART, SIGNALS, A, B, data, linear, model
 from farstep.dynamics.ensemble import Ensemble
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
 from farstep.imagination.familiarity import Familiarity
 from farstep.imagination.imagine import imagine
 from farstep.model import Model
+from farstep.systems.collect import collect
+from farstep.systems.registry import system, system_of
 
 KEY = jax.random.key(0)
 
@@ -79,6 +81,55 @@ def test_states_that_are_not_finite_end_the_episode():
     assert not bool(outcomes[0].terminated)
     np.testing.assert_array_equal(place.state, [1.0, 0.0])
     assert float(outcomes[0].reward) == 0.0
+    # With data it earns the lowest reward of all: no agent may seek it.
+    seen = data()
+    outcomes = _along(imagine(broken, CART, seen).world, np.ones((1, 1), np.float32))[1]
+    assert seen.rewards is not None
+    assert float(outcomes[0].reward) == pytest.approx(seen.rewards.min(), rel=1e-5)
+
+
+def test_the_whole_world_is_as_the_real_system_is_run():
+    apart = Model(Ensemble.of([linear(), linear(A + 0.2)]), SIGNALS, "cart")
+    seen = data()
+    short = imagine(apart, CART, seen, rollout=2, starts="any", penalty=5.0)
+    assert short.world.episode_steps == 2 and short.world.penalty == 5.0
+    whole = short.whole
+    assert (whole.episode_steps, whole.penalty) == (20, 0.0)
+    assert whole.starts is not None
+    np.testing.assert_allclose(whole.starts, seen.states[seen.row_offsets[:-1]], rtol=1e-6)
+
+
+def test_a_dimension_that_never_moves_is_not_counted_as_bounded():
+    seen = data()
+    flat = dataclasses.replace(seen, states=seen.states * [1.0, 0.0])
+    still = model(np.eye(2, dtype=np.float32))
+    _, outcomes = _along(imagine(still, CART, flat).world, np.full((2, 1), 0.01, np.float32))
+    assert not any(bool(outcome.bounded) for outcome in outcomes)
+
+
+def test_an_unknown_end_is_told_of():
+    with pytest.warns(DataWarning, match="not known which states end the task"):
+        imagine(model(), dataclasses.replace(CART, terminated=None), data())
+
+
+def test_a_file_may_not_choose_code_to_import():
+    named = dataclasses.replace(model(), system="somewhere:cart")
+    with pytest.raises(FarstepError, match="name it yourself"):
+        imagine(named)
+    with pytest.raises(FarstepError, match="name it yourself"):
+        system_of(dataclasses.replace(data(), system="somewhere:cart"))
+
+
+def test_the_options_that_data_were_collected_with_are_kept():
+    noisy = collect(
+        dataclasses.replace(system("cartpole-swingup"), episode_steps=3).with_options(
+            noise=0.2, ranges=[1.0] * 5
+        ),
+        episodes=1,
+    )
+    assert system_of(noisy).env_options == {"noise": 0.2, "ranges": [1.0] * 5}
+    with pytest.raises(FarstepError, match="do not say of what system"):
+        system_of(dataclasses.replace(data(), system=None))
 
 
 @pytest.mark.parametrize("starts", ["first", "any"])
@@ -150,6 +201,8 @@ def test_distance_from_the_data():
         ({}, {"penalty": -1.0}, "penalty must be 0 or more"),
         ({}, {"rollout": 0}, "at least 1 step"),
         ({}, {"starts": "frist"}, "Did you mean 'first'"),
+        ({}, {"penalty": "much"}, "penalty must be a number, not 'much'"),
+        ({}, {"rollout": 2.5}, "rollout must be a whole number or none, not 2.5"),
         ({}, {"bound": 1}, "no setting 'bound'. Did you mean 'bounds'"),
         ({"signals": dataclasses.replace(SIGNALS, action_high=(np.inf,))}, {}, "needs bounds"),
         (

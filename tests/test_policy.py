@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -94,9 +96,20 @@ def test_shapes_are_checked():
 
 
 def test_a_policy_for_another_system_is_refused(tmp_path: Path):
+    path = _policy().save(tmp_path / "policy.safetensors")
+    for given in (str(path), path, load_policy(tmp_path)):
+        with pytest.raises(FarstepError, match="does not fit system 'cartpole-swingup'"):
+            collect("cartpole-swingup", given, episodes=1)
+
+
+def test_it_runs_without_jax(tmp_path: Path):
     path = _policy().save(tmp_path / "p.safetensors")
-    with pytest.raises(FarstepError, match="does not fit system 'cartpole-swingup'"):
-        collect("cartpole-swingup", str(path), episodes=1)
+    code = (
+        "import sys; from farstep.policy import load_policy; "
+        f"print(load_policy({str(path)!r})([0.5, 0.5])); assert 'jax' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_stored_policy_collects(tmp_path: Path):

@@ -7,9 +7,11 @@ import pytest
 import stable_baselines3
 
 from cart import CART, data, model
+from farstep import tensors
 from farstep.agents.config import AgentConfig
 from farstep.agents.sb3 import SB3Training
 from farstep.agents.train import train
+from farstep.errors import FarstepError
 from farstep.imagination.imagine import imagine
 from farstep.policy import load_policy
 from test_agents import TINY
@@ -18,9 +20,13 @@ from test_agents import TINY
 @pytest.mark.parametrize("name", ["SAC", "TD3", "PPO"])
 def test_an_algorithm_by_name(name: str, tmp_path):
     imagined = imagine(model(), CART, data())
-    steps = 64 if name == "PPO" else 150
+    steps = 150
     config = dataclasses.replace(
-        TINY, agent=f"sb3:{name}", steps=steps, eval_every=steps, num_envs=2
+        TINY if name == "SAC" else AgentConfig(eval_episodes=0),
+        agent=f"sb3:{name}",
+        steps=steps,
+        eval_every=steps,
+        num_envs=2,
     )
     agent = train(imagined, config, seed=0, out=tmp_path / "a")
     assert agent.curve.column("steps")[-1] >= steps
@@ -35,7 +41,7 @@ def test_an_algorithm_by_name(name: str, tmp_path):
 @pytest.mark.parametrize("name", ["SAC", "TD3", "DDPG", "PPO", "A2C"])
 def test_the_policy_acts_as_stable_baselines3s(name: str):
     imagined = imagine(model(), CART, data())
-    training = SB3Training(imagined, AgentConfig(agent=f"sb3:{name}", net_arch=(8, 8)), seed=0)
+    training = SB3Training(imagined, AgentConfig(agent=f"sb3:{name}"), seed=0)
     theirs = training._create()
     states = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
     expected, _ = theirs.predict(states, deterministic=True)
@@ -55,3 +61,21 @@ def test_sac_takes_our_settings():
     assert [
         layer.out_features for layer in default.actor.latent_pi if hasattr(layer, "weight")
     ] == [*ours.net_arch]
+
+
+def test_settings_that_an_algorithm_does_not_take_are_refused():
+    imagined = imagine(model(), CART, data())
+    with pytest.raises(FarstepError, match="keeps Stable-Baselines3's own net_arch"):
+        train(imagined, agent="sb3:PPO", net_arch=(8,), steps=200)
+    with pytest.raises(FarstepError, match="a real system is one"):
+        train("Pendulum-v1", agent="sb3:SAC", num_envs=2, steps=200)
+
+
+def test_an_unfinished_training_of_another_is_not_lost(tmp_path):
+    imagined = imagine(model(), CART, data())
+    (tmp_path / "a").mkdir()
+    checkpoint = tmp_path / "a" / "checkpoint.safetensors"
+    checkpoint.write_bytes(tensors.encode({"x": np.zeros(1)}, {"identity": "another"}))
+    with pytest.raises(FarstepError, match="holds an unfinished agent"):
+        train(imagined, agent="sb3:SAC", steps=200, out=tmp_path / "a")
+    assert checkpoint.exists()

@@ -204,6 +204,11 @@ class Episodes:
             return None
         return np.add.reduceat(self.rewards.astype(np.float64), self.step_offsets[:-1])
 
+    def transitions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the states before and after each step, beside `actions` and `rewards`."""
+        before = np.delete(self.states, self.row_offsets[1:] - 1, axis=0)
+        return before, np.delete(self.states, self.row_offsets[:-1], axis=0)
+
     def num_windows(self, horizon: int) -> int:
         """How many windows of `horizon` steps fit into the episodes."""
         return int(np.maximum(self.lengths - horizon + 1, 0).sum())

@@ -2,8 +2,10 @@
 
 import dataclasses
 import hashlib
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -21,6 +23,11 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
     plain = {name: _plain(value) for name, value in settings.items()}
     check_words(type(config), plain)
+    for name, hint in get_type_hints(type(config)).items():
+        if name in plain and not _fits(plain[name], hint):
+            raise FarstepError(f"{name} must be {_said(hint)}, not {plain[name]!r}.")
+        if float in (hint, *get_args(hint)) and isinstance(plain.get(name), int):
+            plain[name] = float(plain[name])
     return dataclasses.replace(config, **plain)  # pyright: ignore[reportArgumentType]
 
 
@@ -31,6 +38,16 @@ def check_words(kind: type, values: Mapping[str, Any]) -> None:
         given = values.get(name)
         if words and given is not None and given not in words:
             raise FarstepError(f"there is no {name} '{given}'. {did_you_mean(str(given), words)}")
+
+
+def source_of(function: Callable[..., Any] | None) -> str:
+    """Return what tells one function from another: its source, or else its name."""
+    if isinstance(function, partial):
+        return f"{source_of(function.func)} {function.args!r} {sorted(function.keywords.items())!r}"
+    try:
+        return "none" if function is None else inspect.getsource(function)
+    except (OSError, TypeError):  # typed at a prompt, or an object with __call__
+        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
 
 
 def identity_of(**parts: Any) -> str:
@@ -47,3 +64,30 @@ def _plain(value: Any) -> Any:
 
 def _words(hint: Any) -> tuple[str, ...]:
     return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a field's type; whole numbers pass for floats."""
+    parts = get_args(hint)
+    if get_origin(hint) is Literal:
+        return value in parts
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_fits(v, parts[0]) for v in value)
+    if parts:
+        return any(_fits(value, part) for part in parts)
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _said(hint: Any) -> str:
+    """Return a type in words."""
+    parts = get_args(hint)
+    if get_origin(hint) is tuple:
+        return f"a list, each {_said(parts[0])}"
+    if parts:
+        return " or ".join(_said(part) for part in parts)
+    names = {float: "a number", int: "a whole number", str: "a text", type(None): "none"}
+    return names.get(hint, str(hint))

@@ -13,6 +13,8 @@ from farstep.errors import FarstepError, one_line
 from farstep.files import publish
 from farstep.signals import Signals
 
+POLICY_FILE = "policy.safetensors"
+"""The last policy, in the directory of an agent."""
 _FORMAT = 1
 _ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
 _LOG_STD_RANGE = (-20.0, 2.0)
@@ -99,8 +101,12 @@ class Policy:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """Load a policy from a file; loading never runs code."""
+    """Load a policy from a file, or the last one from a directory that an agent was trained in.
+
+    Loading never runs code.
+    """
     path = Path(path)
+    path = path / POLICY_FILE if path.is_dir() else path
     arrays, header = tensors.decode(path, "policy")
     try:
         if "policy" not in header:

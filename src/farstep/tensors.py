@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -44,12 +42,18 @@ def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 def to_arrays(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
     """Return a pytree's arrays by the path that leads to each."""
+    import jax
+
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
 
 
 def from_arrays(like: T, arrays: Mapping[str, np.ndarray], prefix: str = "") -> T:
     """Return a pytree shaped as `like` with the arrays that `to_arrays` gave."""
+
+    # Not above: what only reads arrays, such as a policy, needs no JAX.
+    import jax
+    import jax.numpy as jnp
 
     def leaf(path: tuple, expected: Any) -> jax.Array:
         name = prefix + jax.tree_util.keystr(path)
@@ -69,5 +73,5 @@ def digest(arrays: Mapping[str, np.ndarray]) -> str:
     found = hashlib.sha256()
     for name in sorted(arrays):
         found.update(f"{name}:{arrays[name].dtype}:{arrays[name].shape}".encode())
-        found.update(arrays[name].tobytes())
+        found.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
     return found.hexdigest()

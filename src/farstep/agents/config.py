@@ -1,5 +1,6 @@
 """The settings of an agent: one flat list that the API, the command line and files share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,15 @@ class AgentConfig:
                 raise FarstepError(
                     f"{name} must be a whole number of at least {value}, not {given}."
                 )
-        if self.agent != "sac" and not self.agent.startswith("sb3:"):
+        if self.agent not in AGENTS:
             raise FarstepError(
-                f"there is no agent '{self.agent}'. {did_you_mean(self.agent, AGENTS)}"
+                f"there is no agent '{self.agent}' for continuous actions. "
+                f"{did_you_mean(self.agent, AGENTS)}"
+            )
+        if self.learning_starts >= self.steps:
+            raise FarstepError(
+                f"learning starts after {self.learning_starts} steps, but only {self.steps} are "
+                "taken; take more steps, or lower learning_starts."
             )
         if not self.net_arch or any(units < 1 for units in self.net_arch):
             raise FarstepError(f"net_arch needs at least one layer of units, not {self.net_arch}.")
@@ -83,6 +90,13 @@ def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
     """Return a preset with some of its fields replaced."""
     if preset not in PRESETS:
         raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
-    config = replaced(PRESETS[preset], settings)
-    config.check()
-    return config
+    return configured(PRESETS[preset], settings)
+
+
+def configured(config: AgentConfig, settings: Mapping[str, Any]) -> AgentConfig:
+    """Return settings with some replaced, checked; `auto` is Stable-Baselines3's word for None."""
+    automatic = ("ent_coef", "target_entropy")
+    plain = {n: None if n in automatic and v == "auto" else v for n, v in settings.items()}
+    chosen = replaced(config, plain)
+    chosen.check()
+    return chosen

@@ -10,6 +10,12 @@ import jax
 import numpy as np
 
 from farstep.agents.program import Tally
+from farstep.errors import DivergedError
+
+DIVERGED = (
+    "the agent diverged: its losses are not finite. Try a smaller learning_rate, or rewards of a "
+    "smaller scale."
+)
 
 
 @dataclass
@@ -64,6 +70,13 @@ class AgentCurve:
 def now() -> tuple[float, float]:
     """Return the clock, and the processor time of this process."""
     return time.perf_counter(), time.process_time()
+
+
+def check_finite(tally: Tally) -> None:
+    """Fail if an update's loss was not finite: from then on nothing else would be."""
+    losses = jax.device_get(tally.losses)
+    if not np.isfinite([losses.actor, losses.critic]).all():
+        raise DivergedError(DIVERGED)
 
 
 def described(tally: Tally) -> dict[str, float | None]:

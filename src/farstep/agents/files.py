@@ -15,10 +15,8 @@ from farstep.agents.networks import Layers
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.files import check_output, publish
-from farstep.policy import Policy, load_policy
+from farstep.policy import POLICY_FILE, Policy, load_policy
 
-POLICY_FILE = "policy.safetensors"
-"""The last policy."""
 BEST_FILE = "best.safetensors"
 """The policy with the highest real return of all evaluations."""
 _CHECKPOINT = "checkpoint.safetensors"
@@ -71,9 +69,22 @@ class AgentFiles:
         return Agent(policy, best, AgentCurve.from_json(policy.record["curve"]))
 
     def check(self) -> None:
-        """Fail now if the results could not be written at the end."""
-        if self.folder is not None:
-            check_output(self.folder / POLICY_FILE, self.force)
+        """Fail now if the results could not be written at the end, or another's would be lost.
+
+        With `force` what is there is removed: a training that starts over leaves no old part.
+        """
+        if self.folder is None:
+            return
+        check_output(self.folder / POLICY_FILE, self.force)
+        path = self.folder / _CHECKPOINT
+        if self.force:
+            for name in (POLICY_FILE, BEST_FILE, _CHECKPOINT):
+                (self.folder / name).unlink(missing_ok=True)
+        elif path.exists() and tensors.decode(path, "checkpoint")[1]["identity"] != self.identity:
+            raise FarstepError(
+                f"{self.folder} holds an unfinished agent with other settings, model or data; "
+                "continue that one, choose another place, or pass --force (force=True)."
+            )
 
     def write(self, progress: Progress) -> None:
         """Replace the checkpoint, atomically. Of the replay only what is filled is stored."""
@@ -87,25 +98,18 @@ class AgentFiles:
         header = {"identity": self.identity, "curve": progress.curve.to_json()}
         publish(self.folder / _CHECKPOINT, {"": tensors.encode(arrays, header)}, force=True)
 
-    def read(self, like: Any, like_best: Layers) -> Progress | None:
-        """Return the checkpoint, None if there is none yet."""
+    def read(self, like: Any) -> Progress | None:
+        """Return the checkpoint, in the shape of `like`; None if there is none yet."""
         if self.folder is None or not (self.folder / _CHECKPOINT).exists():
             return None
         arrays, header = tensors.decode(self.folder / _CHECKPOINT, "checkpoint")
-        if header.get("identity") != self.identity:
-            if self.force:
-                return None
-            raise FarstepError(
-                f"{self.folder} holds an unfinished agent with other settings, model or data; "
-                "continue that one, choose another place, or pass --force (force=True)."
-            )
-        rows, capacity = f"state{_ROWS}", len(like.replay.rows)
+        rows, capacity = f"state{_ROWS}", like.replay.rows.shape[0]
         filled = arrays[rows]
         arrays[rows] = np.zeros((capacity, filled.shape[1]), filled.dtype)
         arrays[rows][: len(filled)] = filled
         return Progress(
             state=tensors.from_arrays(like, arrays, "state"),
-            best=tensors.from_arrays(like_best, arrays, "best"),
+            best=tensors.from_arrays(like.learner.actor, arrays, "best"),
             curve=AgentCurve.from_json(header["curve"]),
         )
 
@@ -113,9 +117,9 @@ class AgentFiles:
         """Write both policies, the last one last: it says that all is there."""
         if self.folder is not None:
             agent.best.save(self.folder / BEST_FILE, force=True)
-            agent.policy.save(self.folder / POLICY_FILE, self.force)
+            agent.policy.save(self.folder / POLICY_FILE)
             (self.folder / _CHECKPOINT).unlink(missing_ok=True)
-            for path in self.folder.glob(f".{_CHECKPOINT}.*.part"):  # of a write that was killed
+            for path in self.folder.glob(".*.part"):  # of writes that were killed
                 shutil.rmtree(path, ignore_errors=True)
         return agent
 

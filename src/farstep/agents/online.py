@@ -2,7 +2,6 @@
 
 import dataclasses
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,22 +11,21 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from farstep.agents.config import AgentConfig
-from farstep.agents.curve import AgentCurve, now
+from farstep.agents.curve import DIVERGED, AgentCurve, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
-from farstep.agents.imagined import VERSIONS, as_policy, identity_parts, mean_return
 from farstep.agents.losses import Transitions
 from farstep.agents.networks import Layers
 from farstep.agents.program import unscaled
 from farstep.agents.replay import Replay, empty_replay, remember
 from farstep.agents.sac import Learner, Losses, act, create_learner, learn
+from farstep.agents.training import as_policy, identity, mean_return, record
 from farstep.datasets import npz
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError
-from farstep.fields import identity_of
+from farstep.errors import DivergedError, FarstepError
 from farstep.files import publish
 from farstep.progress import Bar
 from farstep.signals import Signals
-from farstep.systems.collect import record_episode
+from farstep.systems.collect import BadActionError, record_episode
 from farstep.systems.system import System
 from farstep.tensorboard import TensorBoard
 
@@ -79,39 +77,27 @@ class OnlineTraining:
     def __init__(self, system: System, config: AgentConfig, seed: int) -> None:
         if config.num_envs != 1:
             raise FarstepError("a real system is one; leave num_envs at 1.")
-        bounds = [*system.signals.action_low, *system.signals.action_high]
-        if not np.isfinite(bounds).all():
-            raise FarstepError(
-                f"an agent needs bounds on every action; system '{system.name}' has none."
-            )
+        system.check_bounded()
         self.system, self.config, self.seed = system, config, seed
         keys = jax.random.split(jax.random.key(seed), 3)
         self._first_key, self._act_key, self._learn_key = keys
         self._scaled = jnp.zeros(system.signals.num_actions)
-        self._losses: list[Losses] = []
+        self._losses, self._updates = Losses(*jnp.zeros(4)), 0
 
     def run(self, out: Path | None, force: bool) -> Agent:
         """Train from the last checkpoint; what is finished is read."""
         system = self.system
-        identity = identity_of(**identity_parts(system, self.config, self.seed))
-        files = AgentFiles(out, identity, force)
+        files = AgentFiles(out, identity(system, self.config, self.seed), force)
         finished = files.finished()
         if finished is not None and out is not None:
             return dataclasses.replace(finished, episodes=npz.read(out / TRACE_FILE))
         files.check()
-        d, k = system.signals.num_states, system.signals.num_actions
-        capacity = min(self.config.buffer_size, self.config.steps + system.episode_steps)
-        start = OnlineState(
-            create_learner(self._first_key, d, k, self.config),
-            empty_replay(capacity, d, k, 1),
-            jnp.zeros((), jnp.int32),
-        )
-        at = files.read(start, start.learner.actor)
+        at = files.read(jax.eval_shape(self._first))
         self._trace: list[Episode] = []
         if at is not None and out is not None:
             rows = int(at.curve.last["episodes"] or 0)
             self._trace = list(npz.read(out / TRACE_FILE))[:rows]
-        at = at or Progress(start, copied(start.learner.actor), AgentCurve())
+        at = at or self._new()
         self._state = at.state
         done = int(self._state.steps)
         with (
@@ -125,16 +111,25 @@ class OnlineTraining:
                     data = npz.encode(self._episodes())
                     publish(out / TRACE_FILE, {"": data}, force=True)
                 files.write(at)
-        record = {
-            "identity": identity,
-            "agent": dataclasses.asdict(self.config),
-            "seed": self.seed,
-            "versions": {package: version(package) for package in VERSIONS},
-            "curve": at.curve.to_json(),
-        }
-        policy = as_policy(self._state.learner.actor, system, record)
-        best = as_policy(at.best, system, record)
-        return files.store(Agent(policy, best, at.curve, self._episodes()))
+        kept = record(files.identity, system, self.config, self.seed, at.curve)
+        last, best = (
+            as_policy(actor, system, kept) for actor in (self._state.learner.actor, at.best)
+        )
+        return files.store(Agent(last, best, at.curve, self._episodes()))
+
+    def _first(self) -> OnlineState:
+        signals, config = self.system.signals, self.config
+        d, k = signals.num_states, signals.num_actions
+        capacity = min(config.buffer_size, config.steps + self.system.episode_steps)
+        return OnlineState(
+            create_learner(self._first_key, d, k, config),
+            empty_replay(capacity, d, k, 1),
+            jnp.zeros((), jnp.int32),
+        )
+
+    def _new(self) -> Progress:
+        state = self._first()
+        return Progress(state, copied(state.learner.actor), AgentCurve())
 
     def _interval(self, at: Progress, bar: Bar) -> Progress:
         """Run whole episodes until the next evaluation is due, and evaluate."""
@@ -147,31 +142,33 @@ class OnlineTraining:
             self._trace.append(self._episode(len(self._trace)))
             bar.advance(f"return {self._trace[-1].total:.4g}", by=int(self._state.steps) - before)
         returns = [episode.total for episode in self._trace[first:]]
-        losses = jax.device_get(self._losses)
-        self._losses = []
+        losses, count = jax.device_get(self._losses), max(self._updates, 1)
+        if not np.isfinite([losses.actor, losses.critic]).all():
+            raise DivergedError(DIVERGED)
+        self._losses, self._updates = Losses(*jnp.zeros(4)), 0
+        spent = at.curve.time_since(began)
         row: dict[str, Any] = {
             "steps": int(self._state.steps),
             "episodes": len(self._trace),
             "updates": max(int(self._state.steps) - config.learning_starts, 0)
             * config.gradient_steps,
-            **at.curve.time_since(began),
+            **spent,
             "training_return": float(np.mean(returns)),
-            "real_return": self._evaluated(),
-            "critic_loss": _mean([loss.critic for loss in losses]),
-            "actor_loss": _mean([loss.actor for loss in losses]),
-            "temperature": _mean([loss.temperature for loss in losses]),
+            "real_return": mean_return(
+                self.system,
+                as_policy(self._state.learner.actor, self.system, {}),
+                config.eval_episodes,
+                self.seed,
+            ),
+            "critic_loss": float(losses.critic) / count,
+            "actor_loss": float(losses.actor) / count,
+            "temperature": float(losses.temperature) / count,
         }
         at.curve.add(row)
         best = at.best
         if at.curve.best in (None, len(at.curve.rows) - 1):
             best = copied(self._state.learner.actor)
         return Progress(self._state, best, at.curve)
-
-    def _evaluated(self) -> float | None:
-        if not self.config.eval_episodes:
-            return None
-        policy = as_policy(self._state.learner.actor, self.system, {})
-        return mean_return(self.system, policy, self.config.eval_episodes, self.seed)
 
     def _episode(self, number: int) -> Episode:
         """Run one episode while learning; each has a seed and an environment of its own."""
@@ -180,6 +177,8 @@ class OnlineTraining:
         try:
             rng = np.random.default_rng(seed)
             return record_episode(env, self._act, seed, rng, watch=self._learn)
+        except BadActionError as error:  # what is not a number is no action
+            raise DivergedError(DIVERGED) from error
         finally:
             env.close()
 
@@ -215,7 +214,8 @@ class OnlineTraining:
         learning = int(self._state.steps) >= self.config.learning_starts
         self._state, losses = learn_from(self._state, new, self._learn_key, self.config, learning)
         if learning:
-            self._losses.append(losses)
+            self._losses = jax.tree.map(jnp.add, self._losses, losses)
+            self._updates += self.config.gradient_steps
 
     def _episodes(self) -> Episodes:
         recipe = {
@@ -228,7 +228,3 @@ class OnlineTraining:
         return Episodes.from_list(
             self._trace, self.system.signals, self.system.name, {"trained": recipe}
         )
-
-
-def _mean(values: list[Any]) -> float | None:
-    return float(np.mean(values)) if values else None

@@ -137,6 +137,8 @@ def imagined_returns(world: World, actor: Layers, keys: Key[Array, " n"]) -> Flo
     """Return what the most likely actions earn, in one imagined episode for each key."""
 
     def one(key: PRNGKeyArray) -> Float[Array, ""]:
+        start_key, step_key = jax.random.split(key)
+
         def going(carry: tuple) -> Bool[Array, ""]:
             return ~carry[2]
 
@@ -144,10 +146,10 @@ def imagined_returns(world: World, actor: Layers, keys: Key[Array, " n"]) -> Flo
             place, total, _ = carry
             mean, _ = action_distribution(actor, place.state)
             action = unscaled(jnp.tanh(mean), world.signals)
-            place, outcome = world.step(place, action, jax.random.fold_in(key, place.steps + 1))
+            place, outcome = world.step(place, action, jax.random.fold_in(step_key, place.steps))
             return place, total + outcome.reward, outcome.done
 
-        start = (world.reset(key), jnp.zeros(()), jnp.array(False))
+        start = (world.reset(start_key), jnp.zeros(()), jnp.array(False))
         return jax.lax.while_loop(going, once, start)[1]
 
     return jax.vmap(one)(keys)

@@ -1,20 +1,25 @@
 """Agents of Stable-Baselines3, in an imagined or a real system; the paper's way."""
 
 import dataclasses
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farstep.agents.config import AGENTS, AgentConfig
+from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve, now
 from farstep.agents.files import Agent, AgentFiles
-from farstep.agents.imagined import identity_parts, mean_return, say
-from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import identity_of
+from farstep.agents.training import (
+    IMAGINED_EPISODES,
+    identity,
+    mean_return,
+    notes,
+    record,
+    say,
+)
+from farstep.errors import FarstepError
 from farstep.imagination.gymnasium_env import ImaginedVectorEnv
-from farstep.imagination.imagine import Imagination
+from farstep.imagination.imagine import Imagination, require_sb3
 from farstep.policy import Policy
 from farstep.progress import Bar
 from farstep.systems.system import System
@@ -22,6 +27,8 @@ from farstep.tensorboard import TensorBoard
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
+
+_VERSIONS = ("farstep", "stable-baselines3", "torch")
 
 
 class SB3Training:
@@ -32,21 +39,21 @@ class SB3Training:
     """
 
     def __init__(self, where: Imagination | System, config: AgentConfig, seed: int) -> None:
-        if config.agent not in AGENTS:
-            raise FarstepError(
-                f"there is no agent '{config.agent}' for continuous actions. "
-                f"{did_you_mean(config.agent, AGENTS)}"
-            )
         self.where, self.config, self.seed = where, config, seed
-        self.algorithm = config.agent.removeprefix("sb3:")
         self.system = where.system if isinstance(where, Imagination) else where
+        self.algorithm = config.agent.removeprefix("sb3:")
+        self.system.check_bounded()
+        if not isinstance(where, Imagination) and config.num_envs != 1:
+            raise FarstepError("a real system is one; leave num_envs at 1.")
+        if self.algorithm != "SAC":
+            _check_untouched(config)
 
     def run(self, out: Path | None, force: bool) -> Agent:
         """Train; what is finished is read."""
-        identity = identity_of(**identity_parts(self.where, self.config, self.seed))
-        files = AgentFiles(out, identity, force)
+        files = AgentFiles(out, identity(self.where, self.config, self.seed), force)
         finished = files.finished()
         if finished is not None:
+            say(notes(finished.curve))
             return finished
         files.check()
         model, curve = self._create(), AgentCurve()
@@ -60,28 +67,18 @@ class SB3Training:
                 row = self._interval(model, curve)
                 curve.add(row)
                 board.add(curve.scalars, row["steps"])
-                bar.advance(f"real {row['real_return'] or 0:.4g}", by=row["steps"] - before)
+                bar.advance(_status(row["real_return"]), by=row["steps"] - before)
                 if curve.best in (None, len(curve.rows) - 1):
                     best = self._policy(model, {})
-        if isinstance(self.where, Imagination):
-            say(curve)
-        record = {
-            "identity": identity,
-            "agent": dataclasses.asdict(self.config),
-            "seed": self.seed,
-            "versions": {name: version(name) for name in ("farstep", "stable-baselines3", "torch")},
-            "curve": curve.to_json(),
-        }
-        policy = self._policy(model, record)
-        return files.store(Agent(policy, dataclasses.replace(best, record=record), curve))
+        say(notes(curve))
+        kept = record(files.identity, self.where, self.config, self.seed, curve, _VERSIONS)
+        policy = self._policy(model, kept)
+        return files.store(Agent(policy, dataclasses.replace(best, record=kept), curve))
 
     def _create(self) -> "BaseAlgorithm":
-        try:
-            import stable_baselines3
-        except ModuleNotFoundError as error:
-            raise FarstepError(
-                "Stable-Baselines3 is not installed; pip install 'farstep[sb3]'."
-            ) from error
+        require_sb3()
+        import stable_baselines3
+
         if isinstance(self.where, Imagination):
             env = self.where.sb3_env(self.config.num_envs)
         else:
@@ -96,30 +93,28 @@ class SB3Training:
         began, config, done = now(), self.config, model.num_timesteps
         end = min((done // config.eval_every + 1) * config.eval_every, config.steps)
         model.learn(end - done, reset_num_timesteps=done == 0)
+        spent = curve.time_since(began)
         episodes = [info["r"] for info in model.ep_info_buffer or ()]
-        real = None
-        if config.eval_episodes:
-            policy = self._policy(model, {})
-            real = mean_return(self.system, policy, config.eval_episodes, self.seed)
+        policy = self._policy(model, {})
         imagined = isinstance(self.where, Imagination)
-        report = model.get_env().report() if imagined else {}  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        report = model.get_env().report(clear=True) if imagined else {}  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
         return {
             **report,
             "steps": model.num_timesteps,
             "updates": getattr(model, "_n_updates", 0),
-            **curve.time_since(began),
-            "training_return": _mean(episodes),
+            **spent,
+            "training_return": float(np.mean(episodes)) if episodes else None,
             "imagined_return": self._imagined(model),
-            "real_return": real,
+            "real_return": mean_return(self.system, policy, config.eval_episodes, self.seed),
         }
 
     def _imagined(self, model: "BaseAlgorithm") -> float | None:
         if not isinstance(self.where, Imagination):
             return None
-        env = ImaginedVectorEnv(self.where.world, _EPISODES)
+        env = ImaginedVectorEnv(self.where.whole, IMAGINED_EPISODES)
         policy = self._policy(model, {})
         states, _ = env.reset(seed=self.seed)
-        returns, going = np.zeros(_EPISODES), np.ones(_EPISODES, bool)
+        returns, going = np.zeros(IMAGINED_EPISODES), np.ones(IMAGINED_EPISODES, bool)
         while going.any():
             states, rewards, terminated, truncated, _ = env.step(policy(states))
             returns += rewards * going
@@ -132,7 +127,6 @@ class SB3Training:
         return Policy(layers, self.system.signals, self.system.name, activation, output, record)
 
 
-_EPISODES = 8
 _SQUASHED = ("relu", "squash")
 
 
@@ -167,5 +161,15 @@ def _numbers(layer: Any) -> tuple[np.ndarray, np.ndarray]:
     return layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()
 
 
-def _mean(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+def _check_untouched(config: AgentConfig) -> None:
+    """Fail if a setting was changed that only SAC takes: it would be stored and not be true."""
+    taken = ("agent", "steps", "num_envs", "gradient_steps", "gamma", "eval_every", "eval_episodes")
+    for field in dataclasses.fields(config):
+        if field.name not in taken and getattr(config, field.name) != field.default:
+            raise FarstepError(
+                f"{config.agent} keeps Stable-Baselines3's own {field.name}; leave that out."
+            )
+
+
+def _status(real: float | None) -> str:
+    return "" if real is None else f"real {real:.4g}"

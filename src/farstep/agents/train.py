@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from farstep.agents.config import AgentConfig, agent_config
+from farstep.agents.config import AgentConfig, agent_config, configured
 from farstep.agents.files import Agent
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.online import OnlineTraining
 from farstep.errors import FarstepError
-from farstep.fields import replaced
 from farstep.imagination.imagine import Imagination
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
@@ -43,12 +42,14 @@ def train(
         raise FarstepError(f"the seed must be 0 or more, not {seed}.")
     folder = None if out is None else Path(out)
     real = not isinstance(where, Imagination)
-    preset = config if isinstance(config, str) else "paper"
-    base = config if isinstance(config, AgentConfig) else agent_config(preset)
+    if not isinstance(where, (Imagination, System, str)):
+        raise FarstepError(f"{where!r} is no place to train in; give what farstep.imagine returns.")
     if real and config is None:
         settings = {"steps": ONLINE_STEPS, **settings}
-    chosen = replaced(base, settings)
-    chosen.check()
+    if isinstance(config, AgentConfig):
+        chosen = configured(config, settings)
+    else:
+        chosen = agent_config(config or "paper", **settings)
     if chosen.agent != "sac":
         from farstep.agents.sb3 import SB3Training
 

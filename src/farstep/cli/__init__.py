@@ -62,7 +62,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("farstep: stopped; nothing was written.", file=sys.stderr)
+        print("farstep: stopped; what was finished before is kept.", file=sys.stderr)
         sys.exit(130)
 
 

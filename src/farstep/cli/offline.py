@@ -41,36 +41,33 @@ class Offline:
     system: str | None = None
     """The real system, if the data do not name it."""
     workers: int = os.cpu_count() or 1
-    """Processes of one thread each."""
+    """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
+    force: bool = False
+    """Start over where --out holds other settings."""
 
     def run(self) -> None:
         """Run all seeds, print the table, draw the curves, and say where everything is."""
-        from farstep.agents.config import agent_config
         from farstep.cli.options import parse_options
         from farstep.cli.tables import print_table
-        from farstep.fields import replaced
-        from farstep.imagination.config import ImagineConfig
         from farstep.loops.offline import offline
         from farstep.report.agents import curve_chart
         from farstep.report.static import save_chart
 
-        settings = {"agent": self.agent, **parse_options(self.agent_option)}
         done = offline(
             self.data,
             self.config,
             out=self.out,
             seeds=self.seeds,
-            agent=agent_config(self.preset, **settings),
+            agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},
             system=self.system,
-            imagination=replaced(ImagineConfig(), parse_options(self.imagine_option)),
+            imagination=parse_options(self.imagine_option),
             workers=self.workers,
+            force=self.force,
         )
         names = list(done.summary())
         rows = [(f"seed {r['seed']}", *done.row(r)) for r in done.results]
         summary = ["mean ± 90 %", *(f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())]
         print_table(done.about, ["", *names], [*rows, summary])
-        for note in done.notes:
-            print(f"note: {note}")
         chart = curve_chart({"": done.curves}, done.about, "returns")
         for path in [
             self.out / "seed-*" / "result.json",

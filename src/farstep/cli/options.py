@@ -6,16 +6,19 @@ from typing import Any
 
 from farstep.errors import FarstepError
 
+_WORDS = {"None": "null", "none": "null", "True": "true", "False": "false"}
+"""Of Python, in JSON."""
+
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the options by name; values are JSON where they can be, else text."""
+    """Return the options by name; values are JSON or Python's None, True, False, else text."""
     options = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise FarstepError(f"option '{pair}' is not of the form NAME=VALUE.")
         try:
-            options[name] = json.loads(text)
+            options[name] = json.loads(_WORDS.get(text, text))
         except ValueError:
             options[name] = text
     return options

@@ -92,6 +92,8 @@ def fit(
             checkpoints.remove()
             return finished
         check_output(folder / MODEL_FILE, force)
+    if learn_reward and config.stride > 1:
+        raise FarstepError("a reward is learned of single steps; leave stride at 1.")
     reward = fit_reward(train, validation, config) if learn_reward else None
     if config.model == "linear":
         dynamics: Dynamics = fit_linear(train)

@@ -17,6 +17,8 @@ from farstep.fitting.config import FitConfig
 from farstep.fitting.optimiser import optimiser
 from farstep.progress import Bar
 
+_KEY = 2**31 - 1
+
 
 def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> RewardHead:
     """Fit a network of the model's width, depth and activation; the best epoch is kept.
@@ -26,7 +28,8 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     """
     (x, r), (held_x, held_r) = _pairs(train), _pairs(validation)
     shape = NetworkShape(config.width, config.depth, config.activation, "none", 0.0)
-    key, create_key = jax.random.split(jax.random.key(config.seed))
+    # Apart from the keys of the members, which are folded in from 0 on.
+    key, create_key = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), _KEY))
     head = RewardHead.create(create_key, x.shape[1], shape)
     stats = [np.asarray(part) for part in (x, r)]
     means, stds = zip(*((p.mean(axis=0), _std(p)) for p in stats), strict=True)
@@ -68,8 +71,7 @@ def _pairs(episodes: Episodes) -> tuple[np.ndarray, np.ndarray]:
             "the data have no rewards, so none can be learned; record them, or give the system a "
             "reward function."
         )
-    before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
-    after = np.delete(episodes.states, episodes.row_offsets[:-1], axis=0)
+    before, after = episodes.transitions()
     joined = np.concatenate([before, episodes.actions, after], axis=1)
     return joined.astype(np.float64), episodes.rewards.astype(np.float64)
 

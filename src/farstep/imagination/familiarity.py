@@ -24,8 +24,8 @@ class Familiarity(eqx.Module):
     @classmethod
     def of(cls, episodes: Episodes, seed: int = 0) -> "Familiarity":
         """Draw points from the data, and measure what distance is usual."""
-        before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
-        pairs = np.concatenate([before, episodes.actions], axis=1).astype(np.float64)
+        before = episodes.transitions()[0].astype(np.float64)
+        pairs = np.concatenate([before, episodes.actions], axis=1)
         scale = pairs.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         order = np.random.default_rng(seed).permutation(len(pairs))[: 2 * _POINTS]

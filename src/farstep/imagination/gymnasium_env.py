@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from farstep.errors import FarstepError
 from farstep.imagination.stepping import Stepper
 from farstep.imagination.world import World
 
@@ -43,9 +44,9 @@ class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             {"bounded": bool(outcome.bounded[0]), "not_finite": bool(outcome.not_finite[0])},
         )
 
-    def report(self) -> dict[str, float]:
-        """Return how often bounds acted, and how far from the data it went."""
-        return self._stepper.report()
+    def report(self, clear: bool = False) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went; `clear` starts anew."""
+        return self._stepper.report(clear)
 
 
 class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -70,10 +71,13 @@ class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start all systems; a single seed is that of the first, and they count up from it."""
+        if options and "reset_mask" in options:
+            raise FarstepError("imagined systems start anew by themselves; leave out reset_mask.")
         if seed is None:
             seeds = self.np_random.integers(_SEEDS, size=self.num_envs).tolist()
         elif isinstance(seed, Sequence):
             seeds = list(seed)
+            self._np_random = np.random.default_rng(seeds)
         else:
             super().reset(seed=int(seed), options=options)
             seeds = [int(seed) + number for number in range(self.num_envs)]
@@ -94,9 +98,10 @@ class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             for number in np.flatnonzero(done):
                 final[number] = outcome.state[number]
             infos |= {"final_obs": final, "_final_obs": done.copy()}
+            infos |= {"final_info": dict(infos), "_final_info": done.copy()}
         reward = np.asarray(outcome.reward, np.float64)
         return states, reward, np.array(outcome.terminated), np.array(outcome.truncated), infos
 
-    def report(self) -> dict[str, float]:
-        """Return how often bounds acted, and how far from the data it went."""
-        return self._stepper.report()
+    def report(self, clear: bool = False) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went; `clear` starts anew."""
+        return self._stepper.report(clear)

@@ -1,11 +1,14 @@
 """imagine: a model and a system in, an environment out."""
 
 import dataclasses
+import importlib.util
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from farstep.choices import Choice
 from farstep.dynamics.contract import Dynamics
@@ -14,12 +17,14 @@ from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.dynamics.reward import KnownReward
 from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
 from farstep.fields import replaced
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.familiarity import Familiarity
 from farstep.imagination.world import Rewarding, World
 from farstep.model import Model
+from farstep.signals import Signals
+from farstep.systems.registry import named_by_file, system_of
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System, never
 
@@ -37,6 +42,18 @@ class Imagination:
     system: System
     config: ImagineConfig
     model: Model
+    first: Float[Array, "m d"] | None = None
+    """The data's first states, where whole episodes start."""
+
+    @property
+    def whole(self) -> World:
+        """The world as the real system is run: whole episodes from first states, no penalty."""
+        return dataclasses.replace(
+            self.world,
+            starts=self.first,
+            episode_steps=self.system.episode_steps,
+            penalty=0.0,
+        )
 
     def env(self) -> "ImaginedEnv":
         """Return one imagined system as a Gymnasium `Env`."""
@@ -52,12 +69,9 @@ class Imagination:
 
     def sb3_env(self, num_envs: int = 1) -> "ImaginedVecEnv":
         """Return many as one Stable-Baselines3 `VecEnv`, stepped in one compiled call."""
-        try:
-            from farstep.imagination.sb3_env import ImaginedVecEnv
-        except ModuleNotFoundError as error:
-            raise FarstepError(
-                "Stable-Baselines3 is not installed; pip install 'farstep[sb3]'."
-            ) from error
+        require_sb3()
+        from farstep.imagination.sb3_env import ImaginedVecEnv
+
         return ImaginedVecEnv(self.world, num_envs)
 
 
@@ -78,14 +92,21 @@ def imagine(
         config: The settings; those given by name replace its fields.
         **settings: Fields of `ImagineConfig`, such as `penalty=1.0`.
     """
+    if not isinstance(model, Model):
+        raise FarstepError(f"{model!r} is no model; fit one, or load it with load_model.")
     config = replaced(config or ImagineConfig(), settings)
     if data is None and "starts" not in settings and config.starts == "first":
         config = dataclasses.replace(config, starts="reset")
     config.check()
-    known = _system(model, system)
-    _check_signals(model, known, data)
+    known = _system(model, system, data)
+    _check_model(model)
+    check_alike("model", model.signals, known)
+    if data is not None:
+        check_alike("data", data.signals, known)
+    known.check_bounded()
     dynamics = _with_choice(model.dynamics, config.member)
-    if config.penalty and config.uncertainty == "disagreement" and not _is_ensemble(dynamics):
+    alone = not isinstance(dynamics, Ensemble)
+    if config.penalty and config.uncertainty == "disagreement" and alone:
         raise FarstepError(
             "only an ensemble disagrees with itself; fit one (members=5), or choose "
             "uncertainty=std."
@@ -98,6 +119,7 @@ def imagine(
         low=low,
         high=high,
         scale=scale,
+        worst=_worst(known, data),
         familiarity=None if data is None else Familiarity.of(data),
         ending=known.terminated or never,
         resetting=known.reset,
@@ -111,35 +133,52 @@ def imagine(
         penalty=float(config.penalty),
         uncertainty_of=config.uncertainty,
     )
-    return Imagination(world, known, config, model)
+    if known.terminated is None:
+        warnings.warn(
+            f"it is not known which states end the task of system '{known.name}': imagined "
+            "episodes end by time alone. Give it a `terminated` function, or farstep's `never`.",
+            DataWarning,
+            stacklevel=2,
+        )
+    first = None if data is None else jnp.asarray(data.states[data.row_offsets[:-1]], jnp.float32)
+    return Imagination(world, known, config, model, first)
 
 
-def _system(model: Model, system: System | str | None) -> System:
-    if system is None and model.system is None:
+def _system(model: Model, system: System | str | None, data: Episodes | None) -> System:
+    if isinstance(system, System):
+        return system
+    if system is not None:
+        return system_named(system)
+    if data is not None and data.system is not None:
+        return system_of(data)
+    if model.system is None:
         raise FarstepError("the model does not say of what system it is; name one.")
-    chosen = model.system if system is None else system
-    return system_named(chosen) if isinstance(chosen, str) else chosen  # pyright: ignore[reportReturnType]
+    return system_named(named_by_file(model.system))
 
 
-def _check_signals(model: Model, system: System, data: Episodes | None) -> None:
-    sizes = {"model": model.signals, f"system '{system.name}'": system.signals}
-    if data is not None:
-        sizes["data"] = data.signals
-    for what, signals in sizes.items():
-        for kind in ("num_states", "num_actions"):
-            if getattr(signals, kind) != getattr(model.signals, kind):
-                raise FarstepError(
-                    f"the {what} has {getattr(signals, kind)} {kind[4:]}, the model "
-                    f"{getattr(model.signals, kind)}; they are not of one system."
-                )
+def check_alike(what: str, signals: Signals, system: System) -> None:
+    """Fail if signals are not a system's: other numbers, or other names where both have some."""
+    for kind in ("state", "action"):
+        ours, theirs = (getattr(s, f"{kind}_names") for s in (signals, system.signals))
+        plain = [getattr(Signals.unnamed(len(n), len(n)), f"{kind}_names") for n in (ours, theirs)]
+        named = ours != plain[0] and theirs != plain[1]
+        if len(ours) != len(theirs) or (named and ours != theirs):
+            raise FarstepError(
+                f"the {what} has {kind}s ({', '.join(ours)}), system '{system.name}' has "
+                f"({', '.join(theirs)}); they are not of one system."
+            )
+
+
+def require_sb3() -> None:
+    """Fail if Stable-Baselines3 is not there."""
+    if importlib.util.find_spec("stable_baselines3") is None:
+        raise FarstepError("Stable-Baselines3 is not installed; pip install 'farstep[sb3]'.")
+
+
+def _check_model(model: Model) -> None:
     if model.dynamics.stride != 1:
         raise FarstepError(
             f"the model spans {model.dynamics.stride} steps at once; an agent needs a model of one."
-        )
-    bounds = [*system.signals.action_low, *system.signals.action_high]
-    if not np.isfinite(bounds).all():
-        raise FarstepError(
-            f"an agent needs bounds on every action; system '{system.name}' has none."
         )
 
 
@@ -149,10 +188,6 @@ def _with_choice(dynamics: Dynamics, choice: Choice | None) -> Dynamics:
     if not isinstance(dynamics, Ensemble):
         raise FarstepError("member is of ensembles; this model is a single one.")
     return dataclasses.replace(dynamics, choice=choice)
-
-
-def _is_ensemble(dynamics: Dynamics) -> bool:
-    return isinstance(dynamics, Ensemble)
 
 
 def _rewarding(model: Model, system: System, config: ImagineConfig) -> Rewarding:
@@ -168,6 +203,14 @@ def _rewarding(model: Model, system: System, config: ImagineConfig) -> Rewarding
     if known is None:
         raise FarstepError(f"the reward of system '{system.name}' is not known.")
     return KnownReward(known)
+
+
+def _worst(system: System, data: Episodes | None) -> Any:
+    """Return the lowest reward of the data, recorded or known; 0 without data."""
+    rewards = None if data is None else data.rewards
+    if data is not None and rewards is None and system.reward is not None:
+        rewards = system.rewards_of(data)
+    return jnp.asarray(0.0 if rewards is None else rewards.min(), jnp.float32)
 
 
 def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> Any:

@@ -27,6 +27,9 @@ class ImaginedVecEnv(VecEnv):
 
     def reset(self) -> np.ndarray:
         """Start all systems, from the seeds given by `seed` or from new ones."""
+        given = [seed for seed in self._seeds if seed is not None]
+        if given:  # later starts follow from these, as with Stable-Baselines3's own
+            self._rng = np.random.default_rng(given)
         fresh = self._rng.integers(_SEEDS, size=self.num_envs).tolist()
         seeds = [new if s is None else s for s, new in zip(self._seeds, fresh, strict=True)]
         self._reset_seeds()
@@ -58,9 +61,9 @@ class ImaginedVecEnv(VecEnv):
         self._episode_steps[done] = 0
         return states, np.array(outcome.reward), done, infos
 
-    def report(self) -> dict[str, float]:
-        """Return how often bounds acted, and how far from the data it went."""
-        return self._stepper.report()
+    def report(self, clear: bool = False) -> dict[str, float]:
+        """Return how often bounds acted, and how far from the data it went; `clear` starts anew."""
+        return self._stepper.report(clear)
 
     def close(self) -> None:
         """Nothing is held."""

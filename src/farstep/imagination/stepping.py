@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from farstep.errors import FarstepError
 from farstep.imagination.world import Outcome, Place, World
 
 _WATCHED = 16
@@ -37,44 +38,60 @@ class Stepper:
         )
         self.observation_space = gymnasium.spaces.Box(np.asarray(world.low), np.asarray(world.high))
         self.action_space = gymnasium.spaces.Box(self.action_low, self.action_high)
-        self._steps = self._bounded = self._not_finite = 0
-        self._strangeness = 0.0
+        self._places: Place | None = None
+        self._clear()
 
     def reset(self, seeds: Sequence[int]) -> np.ndarray:
         """Start all systems, each from a seed of its own."""
         # A seed of any size: the words of NumPy's seed sequence make the key.
+        if len(seeds) != self.count:
+            raise FarstepError(f"{len(seeds)} seeds were given for {self.count} system(s).")
         words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
         self._keys = jax.random.wrap_key_data(jnp.asarray(np.stack(words)))
         self._turn = 0
-        self._places = _reset(self.world, self._keys)
-        return np.array(self._places.state)
+        places = self._places = _reset(self.world, self._keys)
+        return np.array(places.state)
 
     def step(self, actions: np.ndarray) -> Stepped:
         """Apply an action to each system; those beyond the bounds are cut off there."""
+        if self._places is None:
+            raise FarstepError("call reset before step.")
+        expected = (self.count, len(self.action_low))
+        if np.shape(actions) != expected:
+            raise FarstepError(f"actions must have shape {expected}, not {np.shape(actions)}.")
         clipped = np.clip(np.asarray(actions, np.float32), self.action_low, self.action_high)
         self._turn += 1
-        self._places, outcome, strangeness = _step(
+        places, outcome, strangeness = _step(
             self.world, self._places, clipped, self._keys, self._turn, self._restart
         )
-        states, outcome, strangeness = jax.device_get((self._places.state, outcome, strangeness))
+        self._places = places
+        states, outcome, strangeness = jax.device_get((places.state, outcome, strangeness))
         self._steps += self.count
         self._bounded += int(outcome.bounded.sum())
         self._not_finite += int(outcome.not_finite.sum())
         self._strangeness += float(strangeness)
         return Stepped(np.array(states), outcome)
 
-    def report(self) -> dict[str, float]:
+    def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, how often no finite state came, and how far out it was.
 
-        `strangeness` is the mean distance to the nearest data; 1 is usual among the data.
+        `strangeness` is the mean distance to the nearest data; 1 is usual among the data. With
+        `clear` counting starts anew.
         """
         turns = max(self._steps // self.count, 1)
-        return {
+        counts = {
             "steps": float(self._steps),
             "bounded": self._bounded / max(self._steps, 1),
             "not_finite": float(self._not_finite),
             "strangeness": self._strangeness / turns,
         }
+        if clear:
+            self._clear()
+        return counts
+
+    def _clear(self) -> None:
+        self._steps = self._bounded = self._not_finite = 0
+        self._strangeness = 0.0
 
 
 @jax.jit

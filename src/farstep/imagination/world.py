@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
     bounded: Bool[Array, "*n"]
     """Whether the model left the bounds by more than 1 % of their width; it is put back."""
     not_finite: Bool[Array, "*n"]
-    """Whether the model gave no finite state; the episode is cut off where it was."""
+    """Whether the model gave no finite state or reward; the episode is cut off where it was."""
 
     @property
     def done(self) -> Bool[Array, "*n"]:
@@ -62,6 +62,8 @@ class World(eqx.Module):
     high: Float[Array, " d"]
     scale: Float[Array, " d"]
     """Standard deviations of the states, which uncertainty is measured in."""
+    worst: Float[Array, ""]
+    """The lowest reward of the data: what a step earns that has no finite next state."""
     familiarity: Familiarity | None
     ending: Terminated = eqx.field(static=True)
     resetting: Reset | None = eqx.field(static=True)
@@ -89,17 +91,17 @@ class World(eqx.Module):
         state, _, memory = advance(
             self.dynamics.step, place.memory, place.state, action, key, self.transitions
         )
-        finite = jnp.isfinite(state).all()
+        reward = self.reward(place.state, action, jnp.clip(state, self.low, self.high))
+        finite = jnp.isfinite(state).all() & jnp.isfinite(reward)
         state = jnp.where(finite, state, place.state)
         inside = jnp.clip(state, self.low, self.high)
         steps = place.steps + 1
-        reward = self.reward(place.state, action, inside)
         outcome = Outcome(
             state=inside,
-            reward=jnp.where(finite & jnp.isfinite(reward), reward, 0.0),
+            reward=jnp.where(finite, reward, self.worst),
             terminated=finite & self.done(place.state, action, inside),
             truncated=~finite | (steps >= self.episode_steps),
-            bounded=(jnp.abs(inside - state) > _NOTICED * (self.high - self.low)).any(),
+            bounded=(jnp.abs(inside - state) > self._noticed()).any(),
             not_finite=~finite,
         )
         return Place(inside, memory, steps), outcome
@@ -129,6 +131,10 @@ class World(eqx.Module):
     ) -> Bool[Array, ""]:
         """Return whether the next state ends the task."""
         return self.ending(state, action, next_state)
+
+    def _noticed(self) -> Float[Array, " d"]:
+        """Return how far beyond the bounds counts; a dimension that never moved has its scale."""
+        return _NOTICED * jnp.maximum(self.high - self.low, self.scale)
 
     def uncertainty(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Array:
         """Return how unsure the model is of a step, in standard deviations of the states.

@@ -1,9 +1,10 @@
 """Pure-batch RL: a dataset in; a model, an agent inside it, and its real return out."""
 
+import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ import numpy as np
 
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.curve import AgentCurve
-from farstep.agents.imagined import mean_return
 from farstep.agents.train import train
+from farstep.agents.training import mean_return, notes
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
@@ -22,11 +23,14 @@ from farstep.files import locked, publish
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
 from farstep.imagination.config import ImagineConfig
-from farstep.imagination.imagine import imagine
+from farstep.imagination.imagine import check_alike, imagine, require_sb3
 from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.scoring.intervals import half_width
-from farstep.weights import Losses, Profile, profile
+from farstep.systems.registry import import_attribute, system_of
+from farstep.systems.registry import system as system_named
+from farstep.systems.system import System
+from farstep.weights import profile
 
 R2_STEPS = (1, 10, 25, 50, 100)
 """Steps ahead at which the models' R² is reported."""
@@ -52,49 +56,54 @@ class OfflineSeed:
     imagination: ImagineConfig
     seed: int
     system: str | None = None
+    weights_source: str = ""
+    """Of weights that are a function of the user's own."""
+    force: bool = dataclasses.field(default=False, compare=False)
+    """Start over where other settings left something."""
 
     def run(self, folder: Path) -> dict[str, Any]:
         """Return the result; stages that `folder` holds already are not computed again."""
         place = folder / f"seed-{self.seed}"
         with locked(place):
             data = read(self.data)
-            identity = identity_of(run=asdict(self), data=data.fingerprint)
-            stored = _stored(place / _RESULT, identity)
+            identity = identity_of(run=asdict(replace(self, force=False)), data=data.fingerprint)
+            stored = None if self.force else _stored(place / _RESULT, identity)
             if stored is not None:
                 return stored
-            with warnings.catch_warnings(record=True) as noted:
-                warnings.simplefilter("always", DataWarning)
-                result = self._compute(data, place)
-            notes = [str(n.message) for n in noted if issubclass(n.category, DataWarning)]
-            result |= {"identity": identity, "seed": self.seed, "notes": notes}
-            publish(place / _RESULT, {"": json.dumps(result, indent=1).encode()}, force=True)
+            result = {"identity": identity, "seed": self.seed, **self._compute(data, place)}
+            text = json.dumps(result, indent=1, allow_nan=False)
+            publish(place / _RESULT, {"": text.encode()}, force=True)
             return result
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
-        parts = data.split()
+        parts, system = data.split(), _system(self.system, data)
         model = fit(
             parts.train,
             parts.validation,
             replace(self.fit, seed=self.seed),
-            learn_reward=self.imagination.reward == "learned",
+            learn_reward=_learns_reward(self.imagination, system),
             out=place / "model",
+            force=self.force,
         )
-        imagined = imagine(model, self.system, parts.train, self.imagination)
-        agent = train(imagined, self.agent, seed=self.seed, out=place / "agent")
-        system, steps = imagined.system, [j for j in R2_STEPS if j <= parts.test.lengths.max()]
-        returns = {"return": None, "best_return": None}
-        if self.agent.eval_episodes:
-            # Other episodes than those that chose the best policy.
-            fresh = self.seed + 1_000_000
-            returns = {
-                "return": mean_return(system, agent.policy, _EPISODES, fresh),
-                "best_return": mean_return(system, agent.best, _EPISODES, fresh),
-            }
+        imagined = imagine(model, system, parts.train, self.imagination)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # they are in the result, as notes
+            agent = train(
+                imagined, self.agent, seed=self.seed, out=place / "agent", force=self.force
+            )
+        steps = [j for j in R2_STEPS if j <= parts.test.lengths.max()]
+        # Other episodes than those that chose the best policy.
+        episodes, fresh = _EPISODES if self.agent.eval_episodes else 0, self.seed + 1_000_000
+        returns = {
+            "return": mean_return(system, agent.policy, episodes, fresh),
+            "best_return": mean_return(system, agent.best, episodes, fresh),
+        }
         scores = mean_r_squared(r_squared(model.dynamics, parts.test, steps[-1]))
         return {
             **returns,
             "imagined_return": agent.curve.last.get("imagined_return"),
-            "r2": {str(j): round(float(scores[j - 1]), 6) for j in steps},
+            "r2": {str(j): _plain(scores[j - 1]) for j in steps},
+            "notes": notes(agent.curve),
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
             "agent_seconds": agent.curve.last.get("seconds"),
             "curve": agent.curve.to_json(),
@@ -142,12 +151,12 @@ def offline(
     config: FitConfig | None = None,
     *,
     out: str | Path,
-    weights: str | Profile | Callable[[Losses], Losses] | Sequence[float | int] | None = None,
     seeds: int = 3,
-    agent: AgentConfig | str = "fast",
+    agent: AgentConfig | str | Mapping[str, Any] = "fast",
     system: str | None = None,
-    imagination: ImagineConfig | None = None,
+    imagination: ImagineConfig | Mapping[str, Any] | None = None,
     workers: int = os.cpu_count() or 1,
+    force: bool = False,
     **settings: Any,
 ) -> Offline:
     """Fit a model on a dataset, train an agent inside it, and run it on the real system.
@@ -159,32 +168,38 @@ def offline(
         data: The name of a shipped set, a path, or episodes.
         config: How the model is fitted; settings given by name replace its fields.
         out: A directory; every stage of every seed is kept there and used again.
-        weights: Of the horizons, as for `fit`.
         seeds: How many; they count up from the fit's own.
-        agent: The agent's settings, or the name of a preset.
+        agent: The name of a preset; settings such as `{"preset": "fast", "steps": 100_000}`; or an
+            `AgentConfig`.
         system: What is known of the system; the data's own without it.
-        imagination: How the model is imagined in; with `reward="learned"` the reward is learned.
-        workers: Processes of one thread each.
-        **settings: Fields of `FitConfig`, such as `horizon=4`.
+        imagination: Settings of `imagine`, such as `{"bounds": 0.1}`. With `reward="learned"`, or
+            where the system's reward is not known, the reward is learned.
+        workers: Processes of one thread each; 1 runs in this process.
+        force: Start over where `out` holds other settings.
+        **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`.
     """
-    if isinstance(data, Episodes):
-        data = write(data, Path(out) / "data.npz", force=True)
     if seeds < 1:
         raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
-    base = replaced(config or FitConfig(target="delta"), settings)
-    if weights is not None:
-        base = replace(base, weights=profile(weights).text)
+    base = config or FitConfig(target="delta")
+    weights = profile(settings.pop("weights", base.weights), _imported)
+    base = replaced(base, {**settings, "weights": weights.text})
     base.check()
-    chosen = agent_config(agent) if isinstance(agent, str) else agent
-    chosen.check()
+    chosen = _agent(agent)
+    how = imagination if isinstance(imagination, ImagineConfig) else ImagineConfig()
+    how = replaced(how, imagination) if isinstance(imagination, Mapping) else how
+    _check(data if isinstance(data, Episodes) else read(data), system, how, chosen)
+    if isinstance(data, Episodes):
+        data = write(data, Path(out) / "offline-data.npz", force=True)
     runs = [
         OfflineSeed(
             data=str(data),
             fit=replace(base, seed=0),
             agent=chosen,
-            imagination=imagination or ImagineConfig(),
+            imagination=how,
             seed=base.seed + number,
             system=system,
+            weights_source=weights.source,
+            force=force,
         )
         for number in range(seeds)
     ]
@@ -194,7 +209,49 @@ def offline(
         f"steps in {chosen.num_envs} imagined system(s), {chosen.gradient_steps} update(s) after "
         f"each step of all; {seeds} seed(s)"
     )
-    return Offline(tuple(found[run] for run in runs), about)
+    done = Offline(tuple(found[run] for run in runs), about)
+    for note in done.notes:
+        warnings.warn(note, DataWarning, stacklevel=2)
+    return done
+
+
+def _agent(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
+    if isinstance(agent, AgentConfig):
+        agent.check()
+        return agent
+    settings = {"preset": agent} if isinstance(agent, str) else {"preset": "fast", **agent}
+    return agent_config(**settings)
+
+
+def _check(data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig) -> None:
+    """Say what is wrong before anything is fitted."""
+    how.check()
+    known = _system(system, data)
+    check_alike("data", data.signals, known)
+    known.check_bounded()
+    if _learns_reward(how, known) and data.rewards is None:
+        raise FarstepError(
+            f"the reward of system '{known.name}' is not known and the data have none; record "
+            "them, or give the system a reward function."
+        )
+    if agent.agent != "sac":
+        require_sb3()
+
+
+def _system(name: str | None, data: Episodes) -> System:
+    return system_of(data) if name is None else system_named(name)
+
+
+def _learns_reward(how: ImagineConfig, system: System) -> bool:
+    return how.reward == "learned" or (how.reward is None and system.reward is None)
+
+
+def _imported(reference: str) -> Any:
+    return import_attribute(reference, from_here=True)
+
+
+def _plain(value: float) -> float | None:
+    return round(float(value), 6) if np.isfinite(value) else None
 
 
 def _stored(path: Path, identity: str) -> dict[str, Any] | None:

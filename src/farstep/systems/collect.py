@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import gymnasium
@@ -14,6 +15,7 @@ import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.policy import Policy as StoredPolicy
 from farstep.progress import track
 from farstep.systems.policies import Policy, policy_named
 from farstep.systems.registry import import_attribute
@@ -26,7 +28,7 @@ Watch: TypeAlias = Callable[[np.ndarray, np.ndarray, float, np.ndarray, bool], N
 
 def collect(
     system: System | str,
-    policy: Policy | str = "random",
+    policy: Policy | str | Path = "random",
     episodes: int = 50,
     seed: int = 0,
     workers: int = 1,
@@ -50,8 +52,14 @@ def collect(
         if value < least:
             raise FarstepError(f"{name} must be at least {least}, not {value}.")
     system = system_named(system) if isinstance(system, str) else system
-    policy_name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
-    acting = policy_named(policy, system) if isinstance(policy, str) else policy
+    named = isinstance(policy, (str, Path))
+    policy_name = str(policy) if named else getattr(policy, "__name__", "own")
+    if isinstance(policy, (str, Path)):
+        acting = policy_named(str(policy), system)
+    else:
+        acting = policy
+        if isinstance(policy, StoredPolicy):
+            policy.check_fits(system.signals, system.name)
     system.make().close()  # so that what is wrong with it is said before any work
     runner = _Runner(system, acting, seed)
     recorded = list(track(_run(runner, episodes, workers), episodes, system.name, "episodes"))
@@ -88,13 +96,13 @@ class _Runner:
         env = self.system.make()
         try:
             return record_episode(env, self.policy, int(env_seed.generate_state(1)[0]), rng)
-        except _BadAction as error:
-            raise FarstepError(f"in episode {number}, {error}") from error
+        except BadActionError as error:
+            raise BadActionError(f"in episode {number}, {error}") from error
         finally:
             env.close()
 
 
-class _BadAction(Exception):
+class BadActionError(FarstepError):
     """A policy returned what the system cannot take."""
 
 
@@ -115,7 +123,7 @@ def record_episode(
     while not (terminated or truncated):
         action = np.asarray(policy(state, rng), space.dtype)
         if not space.contains(action):
-            raise _BadAction(
+            raise BadActionError(
                 f"step {len(actions)} the policy returned {action}; actions must have shape "
                 f"{space.shape} and lie between {space.low} and {space.high}."
             )

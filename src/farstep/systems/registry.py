@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 
+from farstep.episodes import Episodes
 from farstep.errors import FarstepError, did_you_mean, one_line
 from farstep.signals import Signals
 from farstep.systems.system import System
@@ -46,6 +47,33 @@ def system(name: str) -> System:
         f"there is no system '{name}'. {did_you_mean(name, SYSTEMS)} "
         "A Gymnasium id or module:attribute works too."
     )
+
+
+def system_of(episodes: Episodes) -> System:
+    """Return the system that the data come from, with the options it was run with.
+
+    Only one that comes with Farstep or with Gymnasium: a file may name it, but it may not choose
+    code of yours to import.
+    """
+    name = episodes.system
+    if name is None:
+        raise FarstepError("the data do not say of what system they are; name it.")
+    found = system(named_by_file(name))
+    for recipe in ("collected", "trained"):
+        options = episodes.metadata.get(recipe, {}).get("env_options")
+        if options:
+            found = found.with_options(**options)
+    return found
+
+
+def named_by_file(name: str) -> str:
+    """Return a system's name that a file gave; one that would import code is refused."""
+    if ":" in name:
+        raise FarstepError(
+            f"the file names system '{name}', which is code of your own; name it yourself "
+            f"(system='{name}', --system {name}) to have it imported."
+        )
+    return name
 
 
 def import_attribute(reference: str, from_here: bool = False) -> Any:

@@ -88,6 +88,13 @@ class System:
                 )
         return env
 
+    def check_bounded(self) -> None:
+        """Fail if an action has no bounds: agents act between them."""
+        if not np.isfinite([*self.signals.action_low, *self.signals.action_high]).all():
+            raise FarstepError(
+                f"an agent needs bounds on every action; system '{self.name}' has none."
+            )
+
     def with_options(self, **options: Any) -> "System":
         """Return the system with other options for its environment."""
         changed = replace(self, env_options={**self.env_options, **options})
@@ -97,7 +104,6 @@ class System:
         """Return the known reward along recorded episodes, one for each step."""
         if self.reward is None:
             raise FarstepError(f"the reward of system '{self.name}' is not known.")
-        before = np.delete(episodes.states, episodes.row_offsets[1:] - 1, axis=0)
-        after = np.delete(episodes.states, episodes.row_offsets[:-1], axis=0)
+        before, after = episodes.transitions()
         along = jax.jit(jax.vmap(self.reward))
         return np.asarray(along(*map(jnp.asarray, (before, episodes.actions, after))))
