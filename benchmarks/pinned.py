@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,19 @@ def start(
         text=True,
         preexec_fn=lambda: os.sched_setaffinity(0, set(cores)),
     )
+
+
+def run_all(calls: Sequence[str]) -> None:
+    """Run some calls in turn on every core, each pinned to one, with one thread."""
+    waiting, running = list(calls), {}
+    while waiting or running:
+        for core in CORES:
+            if core not in running and waiting:
+                running[core] = start(waiting.pop(0), [core])
+        for core, process in list(running.items()):
+            if process.poll() is not None:
+                result(running.pop(core))
+        time.sleep(0.2)
 
 
 def result(process: "subprocess.Popen[str]") -> Any:
