@@ -13,12 +13,7 @@ from stable_baselines3.common.vec_env import VecCheckNan, VecMonitor
 
 from cart import CART, data, model
 from farstep.errors import FarstepError
-from farstep.imagination import stepping
 from farstep.imagination.imagine import Imagination, imagine
-
-
-def _compiled() -> int:
-    return stepping._step._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.fixture(scope="module")
@@ -161,12 +156,16 @@ def test_actions_beyond_the_bounds_are_cut_off(imagined: Imagination):
 def test_steps_are_compiled_once(imagined: Imagination):
     env = imagined.vector_env(7)
     env.reset(seed=0)
-    before = _compiled()
+    before = env._stepper._step._cache_size()
     for _ in range(25):
         env.step(np.zeros((7, 1), np.float32))
     env.reset(seed=1)
     env.step(np.zeros((7, 1), np.float32))
-    assert _compiled() == before + 1
+    assert env._stepper._step._cache_size() == before + 1
+    other = imagined.vector_env(7)
+    other.reset(seed=0)
+    other.step(np.zeros((7, 1), np.float32))
+    assert other._stepper._step._cache_size() == before + 1
 
 
 @pytest.mark.parametrize("name", ["PPO", "SAC"])

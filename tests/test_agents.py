@@ -13,15 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cart import CART, data, model
+from cart import CART, data, far_out, model
 from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.program import imagined_returns, live
 from farstep.agents.train import train
+from farstep.agents.training import identity
 from farstep.datasets.reading import read
-from farstep.errors import DataWarning, FarstepError
+from farstep.errors import DataWarning, DivergedError, FarstepError
 from farstep.imagination.imagine import Imagination, imagine
 from farstep.policy import load_policy
 from farstep.systems.system import never
@@ -164,6 +165,23 @@ def test_states_that_are_not_finite_are_told_of():
     assert all(np.isfinite(weight).all() for weight, _ in agent.policy.layers)
 
 
+def test_an_agent_that_diverges_is_told_of(imagined: Imagination):
+    with pytest.raises(DivergedError, match="the agent diverged"):
+        train(imagined, TINY, learning_rate=1e30)
+    with pytest.raises(DivergedError, match="the agent diverged"):
+        train("Pendulum-v1", ONLINE, learning_rate=1e30)
+
+
+def test_another_reward_is_another_training(imagined: Imagination):
+    other = dataclasses.replace(CART, reward=far_out)
+    longer = dataclasses.replace(CART, episode_steps=30)
+    found = {
+        identity(imagine(model(), system, data()), TINY, 0) for system in (CART, other, longer)
+    }
+    assert len(found) == 3
+    assert identity(imagine(model(), CART, data()), TINY, 0) == identity(imagined, TINY, 0)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -243,10 +261,11 @@ def test_a_real_system_is_one_and_needs_bounds():
 _SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from cart import CART, data, model
+from cart import CART, data, far_out, model
 from test_agents import TINY
 import dataclasses
 from farstep.agents.train import train
+from farstep.agents.training import identity
 from farstep.imagination.imagine import imagine
 slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
 train(imagine(model(), CART, data()), slow, seed=0, out=sys.argv[1])

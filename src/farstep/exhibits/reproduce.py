@@ -104,7 +104,8 @@ def _datasets(exhibit: Exhibit, preset: Preset) -> tuple[list[str], list[str]]:
     wanted = [f"{_FAMILY}/{data}" for data in exhibit.datasets]
     found = [data for data in wanted if data in names()]
     missing = [data for data in wanted if data not in found]
-    notes = [f"{', '.join(missing)} does not exist yet."] if missing else []
+    verb = "does" if len(missing) == 1 else "do"
+    notes = [f"{', '.join(missing)} {verb} not exist yet."] if missing else []
     if wanted and not found:
         found = [f"{_FAMILY}/{_STAND_IN}"]
         notes.append(f"{found[0]} stands in.")

@@ -35,13 +35,13 @@ class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply an action."""
-        states, outcome = self._stepper.step(np.asarray(action)[None])
+        step = self._stepper.step(np.asarray(action)[None])
         return (
-            states[0],
-            float(outcome.reward[0]),
-            bool(outcome.terminated[0]),
-            bool(outcome.truncated[0]),
-            {"bounded": bool(outcome.bounded[0]), "not_finite": bool(outcome.not_finite[0])},
+            step.states[0],
+            float(step.reward[0]),
+            bool(step.terminated[0]),
+            bool(step.truncated[0]),
+            {"bounded": bool(step.bounded[0]), "not_finite": bool(step.not_finite[0])},
         )
 
     def report(self, clear: bool = False) -> dict[str, float]:
@@ -87,20 +87,18 @@ class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Apply an action to each."""
-        states, outcome = self._stepper.step(actions)
-        done = outcome.terminated | outcome.truncated
+        step = self._stepper.step(actions)
         infos: dict[str, Any] = {}
         for name in ("bounded", "not_finite"):
-            infos[name] = getattr(outcome, name)
+            infos[name] = getattr(step, name)
             infos[f"_{name}"] = np.ones(self.num_envs, bool)
-        if done.any():
+        if step.done.any():
             final = np.full(self.num_envs, None, object)
-            for number in np.flatnonzero(done):
-                final[number] = outcome.state[number]
-            infos |= {"final_obs": final, "_final_obs": done.copy()}
-            infos |= {"final_info": dict(infos), "_final_info": done.copy()}
-        reward = np.asarray(outcome.reward, np.float64)
-        return states, reward, np.array(outcome.terminated), np.array(outcome.truncated), infos
+            for number in np.flatnonzero(step.done):
+                final[number] = step.final[number]
+            infos |= {"final_obs": final, "_final_obs": step.done}
+            infos |= {"final_info": dict(infos), "_final_info": step.done}
+        return step.states, step.reward.astype(np.float64), step.terminated, step.truncated, infos
 
     def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, and how far from the data it went; `clear` starts anew."""

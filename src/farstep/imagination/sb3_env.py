@@ -43,15 +43,15 @@ class ImaginedVecEnv(VecEnv):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Apply them."""
-        states, outcome = self._stepper.step(self._actions)
-        done = np.asarray(outcome.terminated) | np.asarray(outcome.truncated)
-        self._episode_returns += outcome.reward
+        step = self._stepper.step(self._actions)
+        done = step.done
+        self._episode_returns += step.reward
         self._episode_steps += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for number in np.flatnonzero(done):
             infos[number] = {
-                "terminal_observation": outcome.state[number],
-                "TimeLimit.truncated": not bool(outcome.terminated[number]),
+                "terminal_observation": step.final[number],
+                "TimeLimit.truncated": not bool(step.terminated[number]),
                 "episode": {  # as Stable-Baselines3's Monitor records it
                     "r": float(self._episode_returns[number]),
                     "l": int(self._episode_steps[number]),
@@ -59,7 +59,7 @@ class ImaginedVecEnv(VecEnv):
             }
         self._episode_returns[done] = 0.0
         self._episode_steps[done] = 0
-        return states, np.array(outcome.reward), done, infos
+        return step.states, step.reward, done, infos
 
     def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, and how far from the data it went; `clear` starts anew."""

@@ -1,14 +1,14 @@
 """Stepping many imagined systems in one compiled call, for adapters that live in Python."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
 from farstep.errors import FarstepError
 from farstep.imagination.world import Outcome, Place, World
@@ -22,8 +22,18 @@ class Stepped(NamedTuple):
 
     states: np.ndarray
     """Where the systems are now: after a new start, where an episode ended."""
-    outcome: Outcome
-    """What the step itself brought."""
+    final: np.ndarray
+    """Where the step itself led."""
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    bounded: np.ndarray
+    not_finite: np.ndarray
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which episodes ended."""
+        return self.terminated | self.truncated
 
 
 class Stepper:
@@ -31,13 +41,15 @@ class Stepper:
 
     def __init__(self, world: World, count: int, restart: bool) -> None:
         """Args: `restart` begins a new episode in the step that ends one."""
-        self.world, self.count, self._restart = world, count, restart
+        self.world, self.count = world, count
         signals = world.signals
         self.action_low, self.action_high = (
             np.asarray(bound, np.float32) for bound in (signals.action_low, signals.action_high)
         )
         self.observation_space = gymnasium.spaces.Box(np.asarray(world.low), np.asarray(world.high))
         self.action_space = gymnasium.spaces.Box(self.action_low, self.action_high)
+        self._leaves, treedef = jax.tree.flatten(world)
+        self._step = compiled_step(treedef, restart)
         self._places: Place | None = None
         self._clear()
 
@@ -61,16 +73,18 @@ class Stepper:
             raise FarstepError(f"actions must have shape {expected}, not {np.shape(actions)}.")
         clipped = np.clip(np.asarray(actions, np.float32), self.action_low, self.action_high)
         self._turn += 1
-        places, outcome, strangeness = _step(
-            self.world, self._places, clipped, self._keys, self._turn, self._restart
+        self._places, packed = self._step(
+            self._leaves, self._places, clipped, self._keys, np.int32(self._turn)
         )
-        self._places = places
-        states, outcome, strangeness = jax.device_get((places.state, outcome, strangeness))
+        numbers, d = np.asarray(packed), len(self.world.signals.state_names)
+        flags = numbers[:, 2 * d + 1 : 2 * d + 5] != 0
         self._steps += self.count
-        self._bounded += int(outcome.bounded.sum())
-        self._not_finite += int(outcome.not_finite.sum())
-        self._strangeness += float(strangeness)
-        return Stepped(np.array(states), outcome)
+        self._bounded += int(flags[:, 2].sum())
+        self._not_finite += int(flags[:, 3].sum())
+        self._strangeness += float(numbers[0, -1])
+        return Stepped(
+            numbers[:, :d].copy(), numbers[:, d : 2 * d], numbers[:, 2 * d].copy(), *flags.T
+        )
 
     def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, how often no finite state came, and how far out it was.
@@ -99,21 +113,32 @@ def _reset(world: World, keys: Key[Array, " n"]) -> Place:
     return jax.vmap(lambda key: world.reset(jax.random.fold_in(key, 0)))(keys)
 
 
-@partial(jax.jit, static_argnames="restart", donate_argnames="places")
-def _step(
-    world: World,
-    places: Place,
-    actions: Float[Array, "n k"],
-    keys: Key[Array, " n"],
-    turn: Int[Array, ""] | int,
-    restart: bool,
-) -> tuple[Place, Outcome, Float[Array, ""]]:
-    def one(place: Place, action: Array, key: Array) -> tuple[Place, Outcome]:
-        key = jax.random.fold_in(key, turn)
-        return world.step_on(place, action, key) if restart else world.step(place, action, key)
+@lru_cache
+def compiled_step(treedef: Any, restart: bool) -> Any:
+    """Return the compiled step of all worlds of one structure.
 
-    moved, outcome = jax.vmap(one)(places, actions, keys)
-    return moved, outcome, strangeness(world, places.state, actions)
+    It takes a world's arrays as a list, which is taken apart faster than a pytree of modules, and
+    gives everything in one array, since each costs a transfer.
+    """
+
+    @partial(jax.jit, donate_argnums=1)
+    def step(
+        leaves: list[Array], places: Place, actions: Array, keys: Array, turn: Array
+    ) -> tuple[Place, Array]:
+        world: World = jax.tree.unflatten(treedef, leaves)
+
+        def one(place: Place, action: Array, key: Array) -> tuple[Place, Outcome]:
+            key = jax.random.fold_in(key, turn)
+            return world.step_on(place, action, key) if restart else world.step(place, action, key)
+
+        moved, outcome = jax.vmap(one)(places, actions, keys)
+        flags = (outcome.terminated, outcome.truncated, outcome.bounded, outcome.not_finite)
+        far = strangeness(world, places.state, actions)
+        columns = (outcome.reward, *flags, jnp.full(len(actions), far))
+        numbers = [moved.state, outcome.state, *(column[:, None] for column in columns)]
+        return moved, jnp.concatenate([part.astype(jnp.float32) for part in numbers], axis=1)
+
+    return step
 
 
 def strangeness(
