@@ -202,4 +202,4 @@ def test_ctrl_c_is_quiet(farstep: Callable, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("farstep.systems.collect.collect", interrupted)
     result = farstep("collect", "cartpole-swingup", "--out", tmp_path / "x")
     assert result.code == 130
-    assert result.err == "farstep: stopped; nothing was written.\n"
+    assert result.err == "farstep: stopped; what was finished before is kept.\n"

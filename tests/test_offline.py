@@ -20,6 +20,12 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _one_real_episode(monkeypatch: pytest.MonkeyPatch):
+    """Ten for each result take most of a test's time."""
+    monkeypatch.setattr("farstep.loops.offline._EPISODES", 1)
+
+
 @pytest.fixture(scope="module")
 def few():
     return load("cartpole-swingup/random").take(range(6))

@@ -104,35 +104,7 @@ def imagine(
     if data is not None:
         check_alike("data", data.signals, known)
     known.check_bounded()
-    dynamics = _with_choice(model.dynamics, config.member)
-    alone = not isinstance(dynamics, Ensemble)
-    if config.penalty and config.uncertainty == "disagreement" and alone:
-        raise FarstepError(
-            "only an ensemble disagrees with itself; fit one (members=5), or choose "
-            "uncertainty=std."
-        )
-    low, high, scale = _ranges(model, data, config.bounds)
-    world = World(
-        dynamics=dynamics,
-        rewarding=_rewarding(model, known, config),
-        starts=_starts(known, data, config),
-        low=low,
-        high=high,
-        scale=scale,
-        worst=_worst(known, data),
-        familiarity=None if data is None else Familiarity.of(data),
-        ending=known.terminated or never,
-        resetting=known.reset,
-        signals=dataclasses.replace(
-            model.signals,
-            action_low=known.signals.action_low,
-            action_high=known.signals.action_high,
-        ),
-        episode_steps=config.rollout or known.episode_steps,
-        transitions=config.transitions,
-        penalty=float(config.penalty),
-        uncertainty_of=config.uncertainty,
-    )
+    world = _world(model, known, data, config)
     if known.terminated is None:
         warnings.warn(
             f"it is not known which states end the task of system '{known.name}': imagined "
@@ -154,6 +126,38 @@ def _system(model: Model, system: System | str | None, data: Episodes | None) ->
     if model.system is None:
         raise FarstepError("the model does not say of what system it is; name one.")
     return system_named(named_by_file(model.system))
+
+
+def _world(model: Model, system: System, data: Episodes | None, config: ImagineConfig) -> World:
+    dynamics = _with_choice(model.dynamics, config.member)
+    alone = not isinstance(dynamics, Ensemble)
+    if config.penalty and config.uncertainty == "disagreement" and alone:
+        raise FarstepError(
+            "only an ensemble disagrees with itself; fit one (members=5), or choose "
+            "uncertainty=std."
+        )
+    low, high, scale = _ranges(model, data, config.bounds)
+    return World(
+        dynamics=dynamics,
+        rewarding=_rewarding(model, system, config),
+        starts=_starts(system, data, config),
+        low=low,
+        high=high,
+        scale=scale,
+        worst=_worst(system, data),
+        familiarity=None if data is None else Familiarity.of(data),
+        ending=system.terminated or never,
+        resetting=system.reset,
+        signals=dataclasses.replace(
+            model.signals,
+            action_low=system.signals.action_low,
+            action_high=system.signals.action_high,
+        ),
+        episode_steps=config.rollout or system.episode_steps,
+        transitions=config.transitions,
+        penalty=float(config.penalty),
+        uncertainty_of=config.uncertainty,
+    )
 
 
 def check_alike(what: str, signals: Signals, system: System) -> None:

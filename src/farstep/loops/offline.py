@@ -190,28 +190,34 @@ def offline(
     _check(data if isinstance(data, Episodes) else read(data), system, how, chosen)
     if isinstance(data, Episodes):
         data = write(data, Path(out) / "offline-data.npz", force=True)
-    runs = [
-        OfflineSeed(
-            data=str(data),
-            fit=replace(base, seed=0),
-            agent=chosen,
-            imagination=how,
-            seed=base.seed + number,
-            system=system,
-            weights_source=weights.source,
-            force=force,
-        )
-        for number in range(seeds)
-    ]
-    found = run_all(runs, Path(out), min(workers, seeds))
+    first = OfflineSeed(
+        data=str(data),
+        fit=replace(base, seed=0),
+        agent=chosen,
+        imagination=how,
+        seed=base.seed,
+        system=system,
+        weights_source=weights.source,
+        force=force,
+    )
+    return _all_seeds(first, seeds, Path(out), workers)
+
+
+def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Offline:
+    runs = [replace(first, seed=first.seed + number) for number in range(seeds)]
+    if workers == 1:
+        found = {run: run.run(folder) for run in runs}
+    else:
+        found = run_all(runs, folder, min(workers, seeds))
+    agent = first.agent
     about = (
-        f"{data}: h = {base.horizon}, weights {base.weights}; {chosen.agent}, {chosen.steps} "
-        f"steps in {chosen.num_envs} imagined system(s), {chosen.gradient_steps} update(s) after "
-        f"each step of all; {seeds} seed(s)"
+        f"{first.data}: h = {first.fit.horizon}, weights {first.fit.weights}; {agent.agent}, "
+        f"{agent.steps} steps in {agent.num_envs} imagined system(s), {agent.gradient_steps} "
+        f"update(s) after each step of all; {seeds} seed(s)"
     )
     done = Offline(tuple(found[run] for run in runs), about)
     for note in done.notes:
-        warnings.warn(note, DataWarning, stacklevel=2)
+        warnings.warn(note, DataWarning, stacklevel=3)
     return done
 
 

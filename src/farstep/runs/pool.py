@@ -49,8 +49,8 @@ def run_all(runs: Sequence[Run[Result]], folder: Path, workers: int) -> dict[Run
     if workers < 1:
         raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
     distinct = list(dict.fromkeys(runs))
-    if workers == 1:
-        return {run: run.run(folder) for run in distinct}
+    if not distinct:
+        return {}
     context = multiprocessing.get_context("spawn")
     found = {}
     with (
