@@ -31,6 +31,14 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
     return dataclasses.replace(config, **plain)  # pyright: ignore[reportArgumentType]
 
 
+def check_least(least: Mapping[str, int], values: Mapping[str, Any]) -> None:
+    """Fail if a field that counts something is no whole number, or too small."""
+    for name, value in least.items():
+        given = values[name]
+        if not isinstance(given, int) or not value <= given < 2**31:
+            raise FarstepError(f"{name} must be a whole number of at least {value}, not {given}.")
+
+
 def check_words(kind: type, values: Mapping[str, Any]) -> None:
     """Fail if a field that takes some words only is given another."""
     for name, hint in get_type_hints(kind).items():

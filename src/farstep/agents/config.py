@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import replaced
+from farstep.fields import check_least, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
@@ -52,12 +52,7 @@ class AgentConfig:
             "steps": 1, "num_envs": 1, "gradient_steps": 0, "learning_starts": 1, "batch_size": 1,
             "buffer_size": 1, "eval_every": 1, "eval_episodes": 0,
         }  # fmt: skip
-        for name, value in least.items():
-            given = getattr(self, name)
-            if not isinstance(given, int) or not value <= given < 2**31:
-                raise FarstepError(
-                    f"{name} must be a whole number of at least {value}, not {given}."
-                )
+        check_least(least, vars(self))
         if self.agent not in AGENTS:
             raise FarstepError(
                 f"there is no agent '{self.agent}' for continuous actions. "

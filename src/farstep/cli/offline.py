@@ -65,12 +65,12 @@ class Offline:
             force=self.force,
         )
         names = list(done.summary())
-        rows = [(f"seed {r['seed']}", *done.row(r)) for r in done.results]
-        summary = ["mean ± 90 %", *(f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())]
-        print_table(done.about, ["", *names], [*rows, summary])
+        rows: list[tuple[object, ...]] = [(f"seed {r['seed']}", *done.row(r)) for r in done.results]
+        if self.seeds > 1:
+            means = (f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())
+            rows.append(("mean ± 90 %", *means))
+        print_table(done.about, ["", *names], rows)
         chart = curve_chart({"": done.curves}, done.about, "returns")
-        for path in [
-            self.out / "seed-*" / "result.json",
-            *save_chart(chart, self.out / "returns", force=True),
-        ]:
+        pictures = save_chart(chart, self.out / "returns", force=True)
+        for path in [*(self.out / f"seed-{r['seed']}" for r in done.results), *pictures]:
             print(f"wrote {path}")

@@ -13,7 +13,7 @@ from farstep.choices import (
     truncation,
 )
 from farstep.errors import FarstepError
-from farstep.fields import check_words
+from farstep.fields import check_least, check_words
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,7 @@ class FitConfig:
             "horizon": 1, "stride": 1, "width": 1, "depth": 0, "epochs": 1, "batch": 1,
             "r2_horizon": 1, "patience": 1, "members": 1, "seed": 0,
         }  # fmt: skip
-        for name, value in least.items():
-            given = getattr(self, name)
-            if not isinstance(given, int) or not value <= given < 2**31:
-                raise FarstepError(
-                    f"{name} must be a whole number of at least {value}, not {given}."
-                )
+        check_least(least, vars(self))
         check_words(FitConfig, vars(self))
         for name in ("learning_rate", "fixed_std", "clip"):
             value = getattr(self, name)
