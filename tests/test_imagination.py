@@ -43,11 +43,12 @@ def test_imagined_states_are_the_exact_rollout():
 
 def test_an_episode_is_cut_off_and_a_new_one_begins():
     world = imagine(model(), CART, bounds=None, rollout=3).world
-    place = world.reset(KEY)
+    keys = jax.random.split(KEY, 1)
+    places = jax.vmap(world.reset)(keys)
     ends = []
-    for number in range(7):
-        place, outcome = world.step_on(place, jnp.ones(1), jax.random.fold_in(KEY, number))
-        ends.append((bool(outcome.truncated), bool(outcome.terminated), int(place.steps)))
+    for turn in range(7):
+        places, outcome = world.step_all(places, jnp.ones((1, 1)), keys, jnp.array(turn))
+        ends.append((bool(outcome.truncated[0]), bool(outcome.terminated[0]), int(places.steps[0])))
     assert ends[2] == ends[5] == (True, False, 0)
     assert [steps for _, _, steps in ends] == [1, 2, 0, 1, 2, 0, 1]
     np.testing.assert_array_equal(world.reset(KEY).state, [1.0, 0.0])

@@ -117,7 +117,9 @@ def _step(
     else:
         actions = jax.random.uniform(act_key, shape, minval=-1.0, maxval=1.0)
     applied = unscaled(actions, world.signals)
-    places, outcome = jax.vmap(world.step_on)(state.places, applied, jax.random.split(world_key, n))
+    places, outcome = world.step_all(
+        state.places, applied, jax.random.split(world_key, n), state.steps
+    )
     new = Transitions(
         here, actions, outcome.reward, outcome.state, outcome.terminated.astype(float)
     )

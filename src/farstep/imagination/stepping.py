@@ -1,5 +1,6 @@
 """Stepping many imagined systems in one compiled call, for adapters that live in Python."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -8,13 +9,15 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from farstep.errors import FarstepError
-from farstep.imagination.world import Outcome, Place, World
+from farstep.imagination.world import Place, World
 
-_WATCHED = 16
+_WATCHED = 8
 """Systems, at most, whose distance from the data is measured."""
+_LOOK_EVERY = 16
+"""Turns between such measurements, which cost as much as half a step."""
 
 
 class Stepped(NamedTuple):
@@ -59,9 +62,9 @@ class Stepper:
         if len(seeds) != self.count:
             raise FarstepError(f"{len(seeds)} seeds were given for {self.count} system(s).")
         words = [np.random.SeedSequence(seed).generate_state(2) for seed in seeds]
-        self._keys = jax.random.wrap_key_data(jnp.asarray(np.stack(words)))
+        self._words = jnp.asarray(np.stack(words))
         self._turn = 0
-        places = self._places = _reset(self.world, self._keys)
+        places = self._places = _reset(self.world, self._words)
         return np.array(places.state)
 
     def step(self, actions: np.ndarray) -> Stepped:
@@ -74,7 +77,7 @@ class Stepper:
         clipped = np.clip(np.asarray(actions, np.float32), self.action_low, self.action_high)
         self._turn += 1
         self._places, packed = self._step(
-            self._leaves, self._places, clipped, self._keys, np.int32(self._turn)
+            self._leaves, self._places, clipped, self._words, self._turn
         )
         numbers, d = np.asarray(packed), len(self.world.signals.state_names)
         flags = numbers[:, 2 * d + 1 : 2 * d + 5] != 0
@@ -82,6 +85,7 @@ class Stepper:
         self._bounded += int(flags[:, 2].sum())
         self._not_finite += int(flags[:, 3].sum())
         self._strangeness += float(numbers[0, -1])
+        self._looks += self._turn % _LOOK_EVERY == 1
         return Stepped(
             numbers[:, :d].copy(), numbers[:, d : 2 * d], numbers[:, 2 * d].copy(), *flags.T
         )
@@ -89,51 +93,50 @@ class Stepper:
     def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, how often no finite state came, and how far out it was.
 
-        `strangeness` is the mean distance to the nearest data; 1 is usual among the data. With
-        `clear` counting starts anew.
+        `strangeness` is the mean distance to the nearest data, looked at in every 16th step; 1
+        is usual among the data. With `clear` counting starts anew.
         """
-        turns = max(self._steps // self.count, 1)
         counts = {
             "steps": float(self._steps),
             "bounded": self._bounded / max(self._steps, 1),
             "not_finite": float(self._not_finite),
-            "strangeness": self._strangeness / turns,
+            "strangeness": self._strangeness / self._looks if self._looks else math.nan,
         }
         if clear:
             self._clear()
         return counts
 
     def _clear(self) -> None:
-        self._steps = self._bounded = self._not_finite = 0
+        self._steps = self._bounded = self._not_finite = self._looks = 0
         self._strangeness = 0.0
 
 
 @jax.jit
-def _reset(world: World, keys: Key[Array, " n"]) -> Place:
-    return jax.vmap(lambda key: world.reset(jax.random.fold_in(key, 0)))(keys)
+def _reset(world: World, words: UInt32[Array, "n 2"]) -> Place:
+    return jax.vmap(world.reset)(jax.random.wrap_key_data(words))
 
 
 @lru_cache
 def compiled_step(treedef: Any, restart: bool) -> Any:
     """Return the compiled step of all worlds of one structure.
 
-    It takes a world's arrays as a list, which is taken apart faster than a pytree of modules, and
-    gives everything in one array, since each costs a transfer.
+    It takes a world's arrays as a list and keys as their words, which are taken apart faster than
+    modules and typed keys, and gives everything in one array, since each costs a transfer.
     """
 
     @partial(jax.jit, donate_argnums=1)
     def step(
-        leaves: list[Array], places: Place, actions: Array, keys: Array, turn: Array
+        leaves: list[Array], places: Place, actions: Array, words: Array, turn: Array
     ) -> tuple[Place, Array]:
         world: World = jax.tree.unflatten(treedef, leaves)
-
-        def one(place: Place, action: Array, key: Array) -> tuple[Place, Outcome]:
-            key = jax.random.fold_in(key, turn)
-            return world.step_on(place, action, key) if restart else world.step(place, action, key)
-
-        moved, outcome = jax.vmap(one)(places, actions, keys)
+        keys = jax.random.wrap_key_data(words)
+        moved, outcome = world.step_all(places, actions, keys, turn, restart)
         flags = (outcome.terminated, outcome.truncated, outcome.bounded, outcome.not_finite)
-        far = strangeness(world, places.state, actions)
+        far = jax.lax.cond(
+            turn % _LOOK_EVERY == 1,
+            lambda: strangeness(world, places.state, actions),
+            lambda: jnp.zeros(()),
+        )
         columns = (outcome.reward, *flags, jnp.full(len(actions), far))
         numbers = [moved.state, outcome.state, *(column[:, None] for column in columns)]
         return moved, jnp.concatenate([part.astype(jnp.float32) for part in numbers], axis=1)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from farstep.choices import Propagation, Uncertainty
 from farstep.dynamics.contract import Dynamics, Memory
@@ -106,16 +106,31 @@ class World(eqx.Module):
         )
         return Place(inside, memory, steps), outcome
 
-    def step_on(
-        self, place: Place, action: Float[Array, " k"], key: PRNGKeyArray
+    def step_all(
+        self,
+        places: Place,
+        actions: Float[Array, "n k"],
+        keys: Key[Array, " n"],
+        turn: Int[Array, ""],
+        restart: bool = True,
     ) -> tuple[Place, Outcome]:
-        """Apply an action, and start anew where the episode ends."""
-        step_key, reset_key = jax.random.split(key)
-        moved, outcome = self.step(place, action, step_key)
-        fresh = self.reset(reset_key)
-        return jax.tree.map(
-            lambda new, old: jnp.where(outcome.done, new, old), fresh, moved
-        ), outcome
+        """Apply an action to each of many systems, and `restart` those whose episodes end.
+
+        Chance comes from each system's key and the turn's number. Starts are drawn only in a turn
+        that ends an episode: they would cost as much as the rest.
+        """
+
+        def drawn(purpose: int) -> Key[Array, " n"]:
+            fold = jax.random.fold_in
+            return jax.vmap(lambda key: fold(fold(key, turn), purpose))(keys)
+
+        def restarted() -> Place:
+            return jax.vmap(_chosen)(outcome.done, jax.vmap(self.reset)(drawn(1)), moved)
+
+        moved, outcome = jax.vmap(self.step)(places, actions, drawn(0))
+        if restart:
+            moved = jax.lax.cond(outcome.done.any(), restarted, lambda stepped=moved: stepped)
+        return moved, outcome
 
     def reward(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]
@@ -148,3 +163,7 @@ class World(eqx.Module):
         if self.uncertainty_of == "disagreement":
             return jnp.linalg.norm(predicted.mean.std(axis=0) / self.scale)
         return jnp.linalg.norm(jnp.exp(predicted.log_std) / self.scale, axis=-1).max()
+
+
+def _chosen(first: Bool[Array, ""], one: Place, other: Place) -> Place:
+    return jax.tree.map(lambda a, b: jnp.where(first, a, b), one, other)
