@@ -1,7 +1,8 @@
-"""Data to develop agents with: the trace of SAC learning on the real cartpole, and a model of it.
+"""Data to develop with: traces of SAC learning on the real cartpole, and a model of the first.
 
-`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the same trace.
-Both are kept in `benchmarks/work`, which is not committed: about 8 and 3 minutes of one core.
+`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the first trace;
+`cartpole-swingup-noisy` the noisy ones. All are kept in `benchmarks/work`, which is not committed:
+a trace takes about 8 minutes of one core, the model 3.
 """
 
 from pathlib import Path
@@ -14,11 +15,11 @@ from farstep.model import Model
 WORK = Path(__file__).parent / "work"
 
 
-def sac_trace(seed: int = 0) -> Episodes:
+def sac_trace(seed: int = 0, noisy: bool = False) -> Episodes:
     """Return 50 episodes of an agent that learns to swing the pole up."""
-    agent = train(
-        "cartpole-swingup", steps=50_000, eval_every=5_000, seed=seed, out=WORK / f"trace-{seed}"
-    )
+    name = "noisy-trace" if noisy else "trace"
+    system = "cartpole-swingup-noisy" if noisy else "cartpole-swingup"
+    agent = train(system, steps=50_000, eval_every=5_000, seed=seed, out=WORK / f"{name}-{seed}")
     assert agent.episodes is not None
     return agent.episodes
 

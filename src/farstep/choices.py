@@ -7,6 +7,8 @@ from farstep.errors import FarstepError, did_you_mean
 Activation = Literal["tanh", "relu", "silu", "gelu"]
 Normalisation = Literal["batch", "layer", "none"]
 Target = Literal["next", "delta"]
+Units = Literal["state", "target"]
+"""What errors are measured in: the standard deviations of the states, or of what is predicted."""
 Loss = Literal["mse", "nll"]
 Propagation = Literal["mean", "sample"]
 Choice = Literal["mean", "step", "rollout"]

@@ -78,6 +78,7 @@ class SB3Training:
     def _create(self) -> "BaseAlgorithm":
         require_sb3()
         import stable_baselines3
+        from stable_baselines3.common.logger import Logger
 
         if isinstance(self.where, Imagination):
             env = self.where.sb3_env(self.config.num_envs)
@@ -86,7 +87,10 @@ class SB3Training:
         settings: dict[str, Any] = {"seed": self.seed, "device": "cpu", "gamma": self.config.gamma}
         if self.algorithm == "SAC":
             settings |= _sac_settings(self.config)
-        return getattr(stable_baselines3, self.algorithm)("MlpPolicy", env, **settings)
+        model = getattr(stable_baselines3, self.algorithm)("MlpPolicy", env, **settings)
+        # Without a logger of ours each call of learn would leave a directory among the temporary.
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        return model
 
     def _interval(self, model: "BaseAlgorithm", curve: AgentCurve) -> dict[str, Any]:
         """Train to the next evaluation, and evaluate."""

@@ -31,6 +31,8 @@ class NetworkShape:
     activation: Activation = "tanh"
     normalisation: Normalisation = "batch"
     dropout: float = 0.1
+    residual: bool = False
+    """Whether each hidden layer but the first is added to the one before it."""
 
 
 class Layer(NamedTuple):
@@ -80,8 +82,9 @@ def evaluate(
     shape: NetworkShape,
 ) -> Float[Array, "*batch o"]:
     """Return the output with running statistics and without dropout."""
-    for layer, running in zip(network.layers, statistics, strict=True):
-        x = _activate(_normalise(_affine(x, layer, shape), layer, running, shape), shape)
+    for number, (layer, running) in enumerate(zip(network.layers, statistics, strict=True)):
+        hidden = _activate(_normalise(_affine(x, layer, shape), layer, running, shape), shape)
+        x = x + hidden if shape.residual and number else hidden
     return x @ network.head_weight.T + network.head_bias
 
 
@@ -95,12 +98,13 @@ def train(
     """Return the output with this batch's statistics and dropout, and the new running ones."""
     updated = []
     for number, (layer, running) in enumerate(zip(network.layers, statistics, strict=True)):
-        x = _affine(x, layer, shape)
-        batch = _batch_statistics(x) if shape.normalisation == "batch" else running
-        x = _activate(_normalise(x, layer, batch, shape), shape)
+        hidden = _affine(x, layer, shape)
+        batch = _batch_statistics(hidden) if shape.normalisation == "batch" else running
+        hidden = _activate(_normalise(hidden, layer, batch, shape), shape)
         if shape.dropout:
-            keep = keep_mask(key, number, x.shape, shape.dropout)
-            x = jnp.where(keep, x / (1 - shape.dropout), 0.0)
+            keep = keep_mask(key, number, hidden.shape, shape.dropout)
+            hidden = jnp.where(keep, hidden / (1 - shape.dropout), 0.0)
+        x = x + hidden if shape.residual and number else hidden
         updated.append(_running(running, batch, len(x)))
     return x @ network.head_weight.T + network.head_bias, tuple(updated)
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from farstep.choices import Units
 from farstep.episodes import Episodes
 
 
@@ -43,6 +44,10 @@ class Scaling(eqx.Module):
             state_low=jnp.asarray(states.min(axis=0), jnp.float32),
             state_high=jnp.asarray(states.max(axis=0), jnp.float32),
         )
+
+    def unit(self, units: Units) -> Float[Array, " d"]:
+        """Return what errors are measured in."""
+        return self.state_std if units == "state" else self.target_std
 
     def inputs(
         self, state: Float[Array, "*batch d"], action: Float[Array, "*batch k"]

@@ -10,6 +10,7 @@ from farstep.choices import (
     Normalisation,
     Propagation,
     Target,
+    Units,
     truncation,
 )
 from farstep.errors import FarstepError
@@ -27,6 +28,8 @@ class FitConfig:
     """uniform, decay:0.75, explicit:0.3,0.7, proportional, learned or learned:0.1 (entropy)."""
     loss: Loss = "mse"
     """mse (standard deviation fixed) or nll (learned)."""
+    units: Units = "state"
+    """Of errors: the states' standard deviations, or those of the target (differences)."""
     propagation: Propagation = "mean"
     """What is fed into the next composition: the mean, or a sample."""
     gradient: str = "full"
@@ -49,6 +52,8 @@ class FitConfig:
     """Of the hidden layers."""
     dropout: float = 0.1
     """Share of units dropped in training."""
+    residual: bool = False
+    """Add each hidden layer but the first to the one before it."""
     fixed_std: float = 0.1
     """Standard deviation in training with mse, in units of the target's; then it is measured."""
     angles: tuple[tuple[int, int], ...] = ()
@@ -67,6 +72,12 @@ class FitConfig:
     """cosine falls to zero over all epochs."""
     clip: float | None = None
     """Largest gradient norm."""
+    weight_decay: float = 0.0
+    """Of AdamW: the share of each weight, times the learning rate, that an update takes away."""
+    average: float | None = None
+    """Decay of a running average of the weights (0.999), which is validated and kept."""
+    input_noise: float = 0.0
+    """Noise on each window's first state in training, in units of the states' deviation."""
     rematerialise: bool = False
     """Save memory at long horizons by computing activations twice."""
 
@@ -102,6 +113,11 @@ class FitConfig:
                 raise FarstepError(f"{name} must be above 0, not {value:g}.")
         if not 0 <= self.dropout < 1:
             raise FarstepError(f"dropout must be at least 0 and below 1, not {self.dropout:g}.")
+        for name in ("weight_decay", "input_noise"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise FarstepError(f"{name} must be 0 or more, not {getattr(self, name):g}.")
+        if self.average is not None and not 0 < self.average < 1:
+            raise FarstepError(f"average must lie between 0 and 1, not {self.average:g}.")
         if self.bounds is not None and not 0 <= self.bounds < float("inf"):
             raise FarstepError(f"bounds must be 0 or more, not {self.bounds:g}.")
         truncation(self.gradient)

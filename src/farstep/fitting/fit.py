@@ -169,6 +169,7 @@ class FitRun:
                 config.activation,
                 config.normalisation,
                 config.dropout,
+                config.residual,
             ),
             target=config.target,
             learned_std=config.loss == "nll",
@@ -192,8 +193,11 @@ class FitRun:
                 config.rematerialise,
             ),
             profile=self.profile,
-            optimiser=optimiser(config.learning_rate, total, config.clip),
+            optimiser=optimiser(config.learning_rate, total, config.clip, config.weight_decay),
             batch=config.batch,
+            units=config.units,
+            average=config.average,
+            input_noise=config.input_noise,
         )
 
     def member(self, number: int, checkpoints: Checkpoints) -> tuple[NetworkDynamics, Curve]:
@@ -247,7 +251,7 @@ class FitRun:
             )
         validation = validate(
             with_state(dynamics, state),
-            self.scaling.state_std,
+            self.scaling.unit(self.config.units),
             np.asarray(record.weights),
             self.validation,
             self.validation_windows,

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
+from farstep.choices import Units
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.objective import Objective, horizon_losses
@@ -31,6 +32,8 @@ class TrainingState(NamedTuple):
     """What one update hands to the next."""
 
     trained: Trained
+    averaged: Network | None
+    """Running average of the network; None where none is asked for."""
     statistics: tuple[Statistics, ...]
     optimiser: optax.OptState
     losses: Float[Array, " h"]
@@ -55,6 +58,11 @@ class Recipe(NamedTuple):
     profile: Profile
     optimiser: optax.GradientTransformation
     batch: int
+    units: Units = "state"
+    average: float | None = None
+    """Decay of the running average of the weights, per update."""
+    input_noise: float = 0.0
+    """Added to each window's first state, in units of the states' standard deviation."""
 
 
 def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> TrainingState:
@@ -62,6 +70,7 @@ def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> Tr
     trained = Trained(jax.tree.map(jnp.copy, dynamics.network), jnp.zeros(horizon))
     return TrainingState(
         trained=trained,
+        averaged=None if recipe.average is None else jax.tree.map(jnp.copy, dynamics.network),
         statistics=jax.tree.map(jnp.copy, dynamics.statistics),
         optimiser=recipe.optimiser.init(trained),  # pyright: ignore[reportArgumentType]
         losses=jnp.ones(horizon),
@@ -70,12 +79,9 @@ def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> Tr
 
 
 def with_state(dynamics: NetworkDynamics, state: TrainingState) -> NetworkDynamics:
-    """Return the model with the numbers of a training state."""
-    return eqx.tree_at(
-        lambda d: (d.network, d.statistics),
-        dynamics,
-        (state.trained.network, state.statistics),
-    )
+    """Return the model with the numbers of a training state: the averaged ones, if there are."""
+    network = state.trained.network if state.averaged is None else state.averaged
+    return eqx.tree_at(lambda d: (d.network, d.statistics), dynamics, (network, state.statistics))
 
 
 def current_weights(profile: Profile, state: TrainingState) -> Float[Array, " h"]:
@@ -147,6 +153,10 @@ def _update(
     # Time goes first: one row for each composition.
     states = jnp.swapaxes(states[:, ::stride], 0, 1)
     actions = jnp.swapaxes(action_blocks(actions, stride), 0, 1)
+    if recipe.input_noise:
+        noise = jax.random.normal(jax.random.fold_in(keys[0], 1), states[0].shape)
+        noise = recipe.input_noise * dynamics.scaling.state_std * noise
+        states = states.at[0].add(noise)
 
     def objective(trained: Trained) -> tuple[Array, tuple]:
         model = eqx.tree_at(lambda d: d.network, dynamics, trained.network)
@@ -156,7 +166,7 @@ def _update(
             states,
             actions,
             keys,
-            dynamics.scaling.state_std,
+            dynamics.scaling.unit(recipe.units),
             recipe.objective,
         )
         losses = losses.mean(axis=1)
@@ -171,8 +181,17 @@ def _update(
     parameters: Any = state.trained
     changes, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
     trained: Any = optax.apply_updates(parameters, changes)
-    updated = TrainingState(trained, statistics, optimiser, running, state.updates + 1)
+    averaged = _averaged(state, trained.network, recipe.average)
+    updated = TrainingState(trained, averaged, statistics, optimiser, running, state.updates + 1)
     return updated, (losses, norm)
+
+
+def _averaged(state: TrainingState, network: Network, decay: float | None) -> Network | None:
+    """Return the running average after an update; over the first ones it forgets faster."""
+    if decay is None:
+        return None
+    keep = jnp.minimum(decay, (1 + state.updates) / (10 + state.updates))
+    return jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, state.averaged, network)
 
 
 def running_losses(

@@ -9,7 +9,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Float, UInt32
 
 from farstep.errors import FarstepError
 from farstep.imagination.world import Place, World

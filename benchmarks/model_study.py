@@ -1,0 +1,138 @@
+"""Which settings of a fit pay: each recipe on development data, clean and noisy.
+
+Every result is kept in `results/model_study`, which is committed: what is there is not computed
+again. The four named datasets are not looked at.
+"""
+
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.development_data import sac_trace
+from benchmarks.harness import RESULTS, Result
+from benchmarks.pinned import run_all
+from farstep.fitting.config import FitConfig
+from farstep.fitting.fit import fit
+from farstep.scoring.errors import errors, mean_r_squared, r_squared
+from farstep.systems.registry import system_of
+
+HORIZONS = (10, 25, 50, 100)
+SEEDS = (0,)
+BASE: dict[str, Any] = {
+    "horizon": 5,
+    "target": "delta",
+    "depth": 3,
+    "activation": "silu",
+    "normalisation": "none",
+    "dropout": 0.0,
+    "batch": 256,
+    "learning_rate": 3e-3,
+    "schedule": "cosine",
+    "epochs": 30,
+    "patience": 1000,
+}
+"""Half a minute to a minute of one core: enough to tell recipes apart."""
+RECIPES: dict[str, dict[str, Any]] = {
+    "base": {},
+    "two layers": {"depth": 2, "epochs": 48},
+    "four layers": {"depth": 4, "epochs": 22},
+    "width 128": {"width": 128, "epochs": 80},
+    "width 384": {"width": 384, "epochs": 15},
+    "tanh": {"activation": "tanh"},
+    "gelu": {"activation": "gelu"},
+    "layer norm": {"normalisation": "layer"},
+    "residual": {"residual": True},
+    "lr 1e-3": {"learning_rate": 1e-3},
+    "lr 6e-3, clip 1": {"learning_rate": 6e-3, "clip": 1.0},
+    "clip 1": {"clip": 1.0},
+    "batch 128": {"batch": 128, "epochs": 25},
+    "batch 512": {"batch": 512, "epochs": 32},
+    "weight decay 0.01": {"weight_decay": 0.01},
+    "average 0.999": {"average": 0.999},
+    "average 0.999, constant lr 1e-3": {
+        "average": 0.999,
+        "schedule": "constant",
+        "learning_rate": 1e-3,
+    },
+    "h = 1": {"horizon": 1, "epochs": 130},
+    "h = 3": {"horizon": 3, "epochs": 48},
+    "h = 10": {"horizon": 10, "epochs": 15},
+    "h = 20": {"horizon": 20, "epochs": 8},
+    "h = 10, gradient cut after 5": {"horizon": 10, "epochs": 15, "gradient": "truncated:5"},
+    "decay 0.75": {"weights": "decay:0.75"},
+    "proportional": {"weights": "proportional"},
+    "errors in units of differences": {"units": "target"},
+    "next state as target": {"target": "next"},
+    "nll": {"loss": "nll"},
+    "circle": {"angles": ((1, 2),)},
+    "noise 0.01 on inputs": {"input_noise": 0.01},
+}
+
+
+def run() -> Result:
+    runs = [(n, noisy, seed) for n in RECIPES for noisy in (False, True) for seed in SEEDS]
+    missing = [one for one in runs if not _stored(*one).exists()]
+    run_all([f"benchmarks.model_study:make{one}" for one in missing])
+    rows = []
+    for name in RECIPES:
+        row = [name]
+        for noisy in (False, True):
+            found = [json.loads(_stored(name, noisy, seed).read_text()) for seed in SEEDS]
+            row += [f"{_gap(found, j):.4f}" for j in HORIZONS]
+            row.append(f"{statistics.mean(one['seconds'] for one in found):.0f}")
+        rows.append(tuple(row))
+    gaps = [f"{data} {j}" for data in ("clean", "noisy") for j in (*HORIZONS, "s")]
+    return Result(
+        how="The oracle's R² less the model's, that many steps ahead, on the test episodes of a "
+        f"trace of SAC learning (seed 0), fit seeds {SEEDS}; seconds of one core, compilation "
+        "included. Base: "
+        + ", ".join(f"{name} {value}" for name, value in BASE.items())
+        + ". Other epochs make up for a recipe's cost, about.",
+        columns=("recipe", *gaps),
+        rows=rows,
+    )
+
+
+def make(name: str, noisy: bool, seed: int, trace: int = 0) -> None:
+    """Fit and score one model, and keep its result."""
+    parts = sac_trace(trace, noisy).split()
+    config = FitConfig(**{**BASE, **RECIPES[name]}, seed=seed)
+    began = time.process_time()
+    model = fit(parts.train, parts.validation, config)
+    seconds = time.process_time() - began
+    scores = mean_r_squared(r_squared(model.dynamics, parts.test, max(HORIZONS)))
+    stored = _stored(name, noisy, seed)
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "recipe": name,
+        "settings": {**BASE, **RECIPES[name]},
+        "data": parts.test.fingerprint,
+        "seconds": round(seconds, 1),
+        "r2": {str(j): float(scores[j - 1]) for j in (1, *HORIZONS)},
+        "oracle": _oracle(noisy, trace),
+    }
+    stored.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _oracle(noisy: bool, trace: int) -> dict[str, float]:
+    stored = RESULTS / "model_study" / f"oracle-{'noisy' if noisy else 'clean'}-{trace}.json"
+    if not stored.exists():
+        test = sac_trace(trace, noisy).split().test
+        oracle = system_of(test).oracle
+        assert oracle is not None
+        scores = mean_r_squared(errors([oracle()], test, max(HORIZONS)).r_squared[0, 0])
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps({str(j): float(scores[j - 1]) for j in (1, *HORIZONS)}))
+    return json.loads(stored.read_text())
+
+
+def _gap(found: list[dict[str, Any]], horizon: int) -> float:
+    j = str(horizon)
+    return statistics.mean(one["oracle"][j] - one["r2"][j] for one in found)
+
+
+def _stored(name: str, noisy: bool, seed: int) -> Path:
+    words = "".join(c if c.isalnum() else "-" for c in name)
+    return RESULTS / "model_study" / f"{words}-{'noisy' if noisy else 'clean'}-{seed}.json"
