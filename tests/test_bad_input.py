@@ -203,3 +203,45 @@ def test_ctrl_c_is_quiet(farstep: Callable, monkeypatch: pytest.MonkeyPatch, tmp
     result = farstep("collect", "cartpole-swingup", "--out", tmp_path / "x")
     assert result.code == 130
     assert result.err == "farstep: stopped; what was finished before is kept.\n"
+
+
+_WRONG = """
+import gymnasium, numpy as np, farstep as fs
+def said(call, *words):
+    try:
+        call()
+    except fs.FarstepError as error:
+        assert all(word in str(error) for word in words), (str(error), words)
+    else:
+        raise AssertionError(words)
+data = fs.load("cartpole-swingup/random").take([0, 1])
+model = fs.fit(data, model="linear")
+env = gymnasium.make("CartPole-v1")
+said(lambda: fs.fit("cartpole-swingup/random"), "str is no Episodes", "farstep.load")
+said(lambda: fs.fit(np.zeros(3)), "ndarray is no Episodes")
+said(lambda: fs.imagine(model, data="cartpole-swingup/random"), "str is no Episodes")
+said(lambda: fs.imagine("model"), "str is no model", "load_model")
+said(lambda: fs.collect(env), "TimeLimit is no name of a system", "id")
+said(lambda: fs.system(env), "TimeLimit is no name of a system")
+said(lambda: fs.system("CartPole-v1"), "Box(4,) and Discrete(2)")
+said(lambda: fs.collect("cartpole-swingup", model), "Model is no policy", "predict")
+imagined = fs.imagine(model, data=data)
+said(lambda: fs.train(env), "TimeLimit is no place to train in", "real system")
+said(lambda: fs.train(imagined, preset="fast"), "second argument")
+said(lambda: imagined.vector_env(0), "at least 1, not 0")
+said(lambda: imagined.vector_env(2.5), "at least 1, not 2.5")
+one = imagined.env()
+one.reset(seed=0)
+said(lambda: one.step(0.5), "(1,) numbers, not 0.5")
+said(lambda: one.step(["left"]), "(1,) numbers, not ['left']")
+said(lambda: fs.offline(data, out="x", imagination={"penalty": 1.0}), "only an ensemble")
+assert "\\n" not in repr(imagined) and len(repr(imagined)) < 500
+"""
+
+
+def test_what_users_pass_by_mistake(tmp_path: Path):
+    """In a process of its own: here wrong types are caught before the function sees them."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WRONG], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

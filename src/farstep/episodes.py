@@ -324,3 +324,12 @@ def _as_arrays(episode: Episode) -> Episode:
 
 def _rebuilt(values: dict[str, Any]) -> Episodes:
     return Episodes(**values)
+
+
+def check_episodes(given: Any) -> None:
+    """Fail with a word on what to do if these are no episodes."""
+    if not isinstance(given, Episodes):
+        raise FarstepError(
+            f"a {type(given).__name__} is no Episodes; farstep.load gives a shipped set, "
+            "farstep.read a file's, Episodes.from_list those of arrays."
+        )

@@ -20,7 +20,7 @@ _ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
 _LOG_STD_RANGE = (-20.0, 2.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy:
     """A network from a state to an action, in NumPy: it runs without the model and without JAX."""
 
@@ -36,6 +36,11 @@ class Policy:
     """`squash`: tanh, then stretched to the bounds. `clip`: cut off at the bounds."""
     record: Mapping[str, Any] = field(default_factory=dict)
     """Where it comes from: settings, curve, versions."""
+
+    def __repr__(self) -> str:
+        """One line, without the numbers."""
+        sizes = [self.layers[0][0].shape[0], *(weight.shape[1] for weight, _ in self.layers)]
+        return f"Policy for {self.system}: {'-'.join(map(str, sizes))}, {self.activation}"
 
     def __call__(self, states: ArrayLike, rng: np.random.Generator | None = None) -> np.ndarray:
         """Return the action (k,) for a state (d,), or actions (…, k) for states (…, d).

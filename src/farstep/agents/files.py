@@ -24,7 +24,7 @@ _ROWS = ".replay.rows"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agent:
     """What training an agent gives."""
 
@@ -35,6 +35,11 @@ class Agent:
     curve: AgentCurve
     episodes: Episodes | None = None
     """Of an agent that was trained on a real system: every episode of it."""
+
+    def __repr__(self) -> str:
+        """One line, without the policies' numbers."""
+        last = {name: self.curve.last.get(name) for name in ("steps", "updates", "real_return")}
+        return f"Agent for {self.policy.system}: {last}"
 
 
 @dataclass(frozen=True)

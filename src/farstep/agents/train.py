@@ -43,7 +43,12 @@ def train(
     folder = None if out is None else Path(out)
     real = not isinstance(where, Imagination)
     if not isinstance(where, (Imagination, System, str)):
-        raise FarstepError(f"{where!r} is no place to train in; give what farstep.imagine returns.")
+        raise FarstepError(
+            f"a {type(where).__name__} is no place to train in; give what farstep.imagine "
+            "returns, or a real system or its name."
+        )
+    if "preset" in settings:
+        raise FarstepError("the preset is the second argument: train(where, 'fast').")
     if real and config is None:
         settings = {"steps": ONLINE_STEPS, **settings}
     if isinstance(config, AgentConfig):

@@ -22,6 +22,8 @@ from farstep.systems.system import System
 
 IMAGINED_EPISODES = 8
 """Side by side, at each evaluation."""
+_EVALUATION = 1_000_000
+"""Added to the seed, for episodes of their own."""
 _MUCH = 0.2
 """Share of steps at the bounds that is worth a warning."""
 _VERSIONS = ("farstep", "jax", "optax", "numpy")
@@ -82,10 +84,13 @@ def as_policy(actor: Layers, system: System, record: dict[str, Any]) -> Policy:
 
 
 def mean_return(system: System, policy: Policy, episodes: int, seed: int) -> float | None:
-    """Return the mean return of some real episodes, the same every time; None of no episode."""
+    """Return the mean return of some real episodes, the same every time; None of no episode.
+
+    They are others than those that `collect` records with the same seed.
+    """
     if not episodes:
         return None
-    recorded = run_episodes(system, policy, episodes, seed)
+    recorded = run_episodes(system, policy, episodes, seed + _EVALUATION)
     return float(np.mean([episode.total for episode in recorded]))
 
 

@@ -16,6 +16,7 @@ from farstep.cli.score import Score
 from farstep.cli.systems import Systems
 from farstep.cli.train import Train
 from farstep.errors import DataWarning, FarstepError
+from farstep.processes import STOPPED, ctrl_c_ends_at_once
 
 Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
@@ -52,7 +53,7 @@ def main() -> None:
                 tyro.conf.OmitSubcommandPrefixes,
             ),
         )
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), ctrl_c_ends_at_once():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = _note
             command.run()
@@ -62,7 +63,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("farstep: stopped; what was finished before is kept.", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         sys.exit(130)
 
 

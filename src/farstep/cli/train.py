@@ -14,7 +14,7 @@ class Train:
     """Train an agent on a real system, without a model, and record every episode of it.
 
     This is the model-free baseline, and a source of data. A training that was killed continues
-    when it is started again.
+    when it is started again. Agents of Stable-Baselines3 record no episodes and start over.
 
     Example: farstep train cartpole-swingup --steps 50000 --seed 0 --out trained
     """

@@ -19,7 +19,7 @@ from farstep.dynamics.linear import fit_linear
 from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
-from farstep.episodes import Episode, Episodes
+from farstep.episodes import Episode, Episodes, check_episodes
 from farstep.errors import DivergedError, FarstepError
 from farstep.fields import identity_of, replaced
 from farstep.files import check_output
@@ -74,6 +74,9 @@ def fit(
         force: Start over where `out` holds another model or an unfinished fit.
         **settings: Fields of `FitConfig`, such as `horizon=4`.
     """
+    for episodes in (train, validation):
+        if episodes is not None:
+            check_episodes(episodes)
     config, chosen = _settings(config or FitConfig(), weights, settings)
     if validation is None:
         train, validation = hold_out(train, config.seed)

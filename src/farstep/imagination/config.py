@@ -38,3 +38,11 @@ class ImagineConfig:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise FarstepError(f"{name} must be 0 or more, not {value:g}.")
+
+    def check_members(self, members: int) -> None:
+        """Fail if what is asked for needs more members than the model has."""
+        if self.penalty and self.uncertainty == "disagreement" and members == 1:
+            raise FarstepError(
+                "only an ensemble disagrees with itself; fit one (members=5), or choose "
+                "uncertainty=std."
+            )

@@ -16,7 +16,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.dynamics.reward import KnownReward
 from farstep.dynamics.scaling import Scaling
-from farstep.episodes import Episodes
+from farstep.episodes import Episodes, check_episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.fields import replaced
 from farstep.imagination.config import ImagineConfig
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from farstep.imagination.sb3_env import ImaginedVecEnv
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Imagination:
     """A learned model as an environment, for agents of any kind."""
 
@@ -44,6 +44,10 @@ class Imagination:
     model: Model
     first: Float[Array, "m d"] | None = None
     """The data's first states, where whole episodes start."""
+
+    def __repr__(self) -> str:
+        """One line, without the model's numbers."""
+        return f"Imagination of {self.system.name}: {self.config}"
 
     @property
     def whole(self) -> World:
@@ -93,7 +97,11 @@ def imagine(
         **settings: Fields of `ImagineConfig`, such as `penalty=1.0`.
     """
     if not isinstance(model, Model):
-        raise FarstepError(f"{model!r} is no model; fit one, or load it with load_model.")
+        raise FarstepError(
+            f"a {type(model).__name__} is no model; fit one, or load it with load_model."
+        )
+    if data is not None:
+        check_episodes(data)
     config = replaced(config or ImagineConfig(), settings)
     if data is None and "starts" not in settings and config.starts == "first":
         config = dataclasses.replace(config, starts="reset")
@@ -130,12 +138,7 @@ def _system(model: Model, system: System | str | None, data: Episodes | None) ->
 
 def _world(model: Model, system: System, data: Episodes | None, config: ImagineConfig) -> World:
     dynamics = _with_choice(model.dynamics, config.member)
-    alone = not isinstance(dynamics, Ensemble)
-    if config.penalty and config.uncertainty == "disagreement" and alone:
-        raise FarstepError(
-            "only an ensemble disagrees with itself; fit one (members=5), or choose "
-            "uncertainty=std."
-        )
+    config.check_members(dynamics.size if isinstance(dynamics, Ensemble) else 1)
     low, high, scale = _ranges(model, data, config.bounds)
     return World(
         dynamics=dynamics,

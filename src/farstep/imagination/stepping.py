@@ -44,6 +44,8 @@ class Stepper:
 
     def __init__(self, world: World, count: int, restart: bool) -> None:
         """Args: `restart` begins a new episode in the step that ends one."""
+        if not isinstance(count, int) or count < 1:
+            raise FarstepError(f"the number of systems must be at least 1, not {count}.")
         self.world, self.count = world, count
         signals = world.signals
         self.action_low, self.action_high = (

@@ -14,7 +14,7 @@ import numpy as np
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.curve import AgentCurve
 from farstep.agents.train import train
-from farstep.agents.training import mean_return, notes
+from farstep.agents.training import mean_return
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
@@ -77,6 +77,9 @@ class OfflineSeed:
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
         parts, system = data.split(), _system(self.system, data)
+        learned = []
+        if _learns_reward(self.imagination, system) and self.imagination.reward is None:
+            learned = [f"the reward of system '{system.name}' is not known; it was learned."]
         model = fit(
             parts.train,
             parts.validation,
@@ -85,9 +88,9 @@ class OfflineSeed:
             out=place / "model",
             force=self.force,
         )
-        imagined = imagine(model, system, parts.train, self.imagination)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # they are in the result, as notes
+        with warnings.catch_warnings(record=True) as noticed:  # in the result, as notes
+            warnings.simplefilter("always", DataWarning)
+            imagined = imagine(model, system, parts.train, self.imagination)
             agent = train(
                 imagined, self.agent, seed=self.seed, out=place / "agent", force=self.force
             )
@@ -103,7 +106,7 @@ class OfflineSeed:
             **returns,
             "imagined_return": agent.curve.last.get("imagined_return"),
             "r2": {str(j): _plain(scores[j - 1]) for j in steps},
-            "notes": notes(agent.curve),
+            "notes": [*learned, *(str(note.message) for note in noticed)],
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
             "agent_seconds": agent.curve.last.get("seconds"),
             "curve": agent.curve.to_json(),
@@ -187,7 +190,8 @@ def offline(
     chosen = _agent(agent)
     how = imagination if isinstance(imagination, ImagineConfig) else ImagineConfig()
     how = replaced(how, imagination) if isinstance(imagination, Mapping) else how
-    _check(data if isinstance(data, Episodes) else read(data), system, how, chosen)
+    given = data if isinstance(data, Episodes) else read(data)
+    _check(given, system, how, chosen, base.members)
     if isinstance(data, Episodes):
         data = write(data, Path(out) / "offline-data.npz", force=True)
     first = OfflineSeed(
@@ -229,9 +233,12 @@ def _agent(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
     return agent_config(**settings)
 
 
-def _check(data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig) -> None:
+def _check(
+    data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig, members: int
+) -> None:
     """Say what is wrong before anything is fitted."""
     how.check()
+    how.check_members(members)
     known = _system(system, data)
     check_alike("data", data.signals, known)
     known.check_bounded()

@@ -1,18 +1,17 @@
 """Runs on all cores: processes of one thread each."""
 
-import ctypes
 import multiprocessing
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 from farstep.errors import FarstepError
+from farstep.processes import end_with_parent
 from farstep.progress import Bar
 
 Result = TypeVar("Result", covariant=True)
@@ -24,10 +23,6 @@ ONE_THREAD = {
 }
 """What gives a process one compute thread. Two of these do about 1.5 times the work of one process
 with two."""
-
-
-_END_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG."""
 
 
 @runtime_checkable
@@ -77,12 +72,9 @@ def run_all(runs: Sequence[Run[Result]], folder: Path, workers: int) -> dict[Run
 
 
 def _prepare(parent: int) -> None:
-    """Make a worker quiet, and have it end with its parent however that ends (on Linux)."""
+    """Make a worker quiet, and have it end with its parent."""
     sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  the parent shows the progress
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    end_with_parent(parent)
 
 
 @contextmanager

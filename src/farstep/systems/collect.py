@@ -1,8 +1,8 @@
 """Collecting episodes from a real system: the same data whatever the number of workers."""
 
 import multiprocessing
+import os
 import pickle
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +16,7 @@ import numpy as np
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.policy import Policy as StoredPolicy
+from farstep.processes import end_with_parent
 from farstep.progress import track
 from farstep.systems.policies import Policy, policy_named
 from farstep.systems.registry import import_attribute
@@ -51,13 +52,20 @@ def collect(
     ):
         if value < least:
             raise FarstepError(f"{name} must be at least {least}, not {value}.")
-    system = system_named(system) if isinstance(system, str) else system
+    if not isinstance(system, System):
+        system = system_named(system)
     named = isinstance(policy, (str, Path))
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
     if isinstance(policy, (str, Path)):
         acting = policy_named(str(policy), system)
     else:
         acting = policy
+        if not callable(policy):
+            raise FarstepError(
+                f"a {type(policy).__name__} is no policy; give a function (state, random "
+                "generator) → action. Of a Stable-Baselines3 model: lambda state, rng: "
+                "model.predict(state)[0]."
+            )
         if isinstance(policy, StoredPolicy):
             policy.check_fits(system.signals, system.name)
     system.make().close()  # so that what is wrong with it is said before any work
@@ -159,7 +167,10 @@ def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:
     # Processes are spawned: forking a process that runs JAX's threads can deadlock.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        min(workers, episodes), mp_context=context, initializer=_leave_interrupts_to_the_parent
+        min(workers, episodes),
+        mp_context=context,
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
     ) as pool:
         try:
             yield from pool.map(runner, range(episodes))
@@ -172,7 +183,3 @@ def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -31,6 +31,11 @@ def system(name: str) -> System:
             for a `System` of your own, looked up from the current directory too. That is then
             its name, so that a dataset says where its system is found.
     """
+    if not isinstance(name, str):
+        raise FarstepError(
+            f"a {type(name).__name__} is no name of a system; give a Gymnasium environment's id, "
+            "which is registered, or a farstep.System."
+        )
     if name in SYSTEMS:
         return import_attribute(SYSTEMS[name])
     by_id = {known.env_id: known for known in map(import_attribute, SYSTEMS.values())}
@@ -111,10 +116,10 @@ def _without_known_parts(env_id: str) -> System:
     if not (isinstance(states, box) and isinstance(actions, box)) or (
         len(states.shape) != 1 or len(actions.shape) != 1
     ):
-        kinds = f"{type(states).__name__}{states.shape} and {type(actions).__name__}{actions.shape}"
         raise FarstepError(
-            f"the observations and actions of '{env_id}' are {kinds}; Farstep needs a flat Box for "
-            "both. Wrap the environment and register it under an id of its own."
+            f"the observations and actions of '{env_id}' are {_shown(states)} and "
+            f"{_shown(actions)}; Farstep needs a flat Box for both. Wrap the environment and "
+            "register it under an id of its own."
         )
     plain = Signals.unnamed(states.shape[0], actions.shape[0])
     signals = replace(
@@ -123,3 +128,9 @@ def _without_known_parts(env_id: str) -> System:
     steps = env.spec.max_episode_steps if env.spec else None
     env.close()
     return System(env_id, env_id, signals, episode_steps=steps or 1000, terminated=None)
+
+
+def _shown(space: gymnasium.Space[Any]) -> str:
+    """Return what a space is, on one line: a Box by its shape, others in their own words."""
+    box = isinstance(space, gymnasium.spaces.Box)
+    return f"Box{space.shape}" if box else " ".join(str(space).split())
