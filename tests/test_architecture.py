@@ -11,6 +11,7 @@ LAYERS = [
     "fields",
     "files",
     "progress",
+    "processes",
     "tensors",
     "tensorboard",
     "signals",
