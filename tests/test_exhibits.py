@@ -17,7 +17,7 @@ from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.exhibits import reproduce as module
-from farstep.exhibits.exhibit import PRESETS, Exhibit, Preset, static
+from farstep.exhibits.exhibit import PRESETS, Exhibit, Preset, static, with_preset
 from farstep.exhibits.reproduce import EXHIBITS, reproduce
 from farstep.fitting.config import FitConfig
 from farstep.report.scores import r2_chart
@@ -186,3 +186,16 @@ def test_a_killed_worker_loses_nothing(log: str, tmp_path: Path):
         np.testing.assert_array_equal(values, run.run(tmp_path))
     with pytest.raises(FarstepError, match="at least 1"):
         run_all(runs, tmp_path, workers=0)
+
+
+def test_every_run_of_the_committed_exhibits_is_kept_under_its_name():
+    """So that drawing them again fits nothing, also after settings were added to a fit."""
+    kept = Path(__file__).parents[1] / "docs" / "exhibits" / "runs"
+    paper = PRESETS["paper"]
+    for exhibit in EXHIBITS.values():
+        for config in exhibit.cases.values():
+            for seed in paper.seeds:
+                run = ScoredFit(
+                    "cartpole-swingup/random", with_preset(config, paper, seed), exhibit.horizon
+                )
+                assert (kept / run.name / "r2.json").exists(), (exhibit.name, config)

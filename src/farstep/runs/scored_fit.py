@@ -32,8 +32,14 @@ class ScoredFit:
 
     @property
     def name(self) -> str:
-        """The directory of this run: the same for the same settings."""
-        return identity_of(**asdict(self))[:16]
+        """The directory of this run: the same for the same settings.
+
+        Only what differs from the paper's settings counts, so that a setting which is added later
+        and is off there changes no name.
+        """
+        paper = asdict(FitConfig())
+        changed = {n: v for n, v in asdict(self.config).items() if v != paper[n]}
+        return identity_of(**{**asdict(self), "config": changed})[:16]
 
     def run(self, folder: Path) -> Float[np.ndarray, "compositions d"]:
         """Return R² of each dimension; what `folder` holds of this run is not computed again.
