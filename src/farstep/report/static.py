@@ -49,7 +49,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_xlabel(plain(panel.x_label), fontsize=8)
     axes.set_ylabel(plain(panel.y_label), fontsize=8)
     axes.tick_params(labelsize=7)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.grid(alpha=0.25, lw=0.5)
     if panel.log and any((finite(line.y) > 0).any() for line in panel.lines):
         axes.set_yscale("log")
