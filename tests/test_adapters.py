@@ -139,7 +139,7 @@ def test_what_imagined_systems_have_not_is_said(imagined: Imagination):
     with pytest.raises(FarstepError, match="reset_mask"):
         many.reset(options={"reset_mask": np.ones(2, bool)})
     many.reset(seed=0)
-    with pytest.raises(FarstepError, match=r"shape \(2, 1\), not \(1, 1\)"):
+    with pytest.raises(FarstepError, match=r"shape \(2, 1\), not float32 of \(1, 1\)"):
         many.step(np.zeros((1, 1), np.float32))
 
 

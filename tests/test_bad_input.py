@@ -228,12 +228,17 @@ said(lambda: fs.collect("cartpole-swingup", model), "Model is no policy", "predi
 imagined = fs.imagine(model, data=data)
 said(lambda: fs.train(env), "TimeLimit is no place to train in", "real system")
 said(lambda: fs.train(imagined, preset="fast"), "second argument")
-said(lambda: imagined.vector_env(0), "at least 1, not 0")
-said(lambda: imagined.vector_env(2.5), "at least 1, not 2.5")
+said(lambda: imagined.vector_env(0), "num_envs must be a whole number of at least 1, not 0")
+said(lambda: imagined.vector_env(2.5), "num_envs must be a whole number")
+imagined.vector_env(np.int64(2))
 one = imagined.env()
 one.reset(seed=0)
-said(lambda: one.step(0.5), "(1,) numbers, not 0.5")
-said(lambda: one.step(["left"]), "(1,) numbers, not ['left']")
+said(lambda: one.step(0.5), "numbers of shape (1, 1)")
+said(lambda: one.step(["left"]), "numbers of shape (1, 1)")
+fs.train(imagined, steps=3, learning_starts=2, net_arch=(2,), eval_episodes=0, out="agent")
+said(lambda: fs.load_model("agent/policy.safetensors"), "read it with load_policy")
+policy = fs.load_policy("agent/policy.safetensors")
+assert repr(policy) == "Policy for cartpole-swingup: 5-2-2, relu"
 said(lambda: fs.offline(data, out="x", imagination={"penalty": 1.0}), "only an ensemble")
 assert "\\n" not in repr(imagined) and len(repr(imagined)) < 500
 """

@@ -1,5 +1,8 @@
 """Residual layers, weight decay, weight averaging, noise on inputs, and the errors' units."""
 
+import dataclasses
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +13,7 @@ from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import FitRun, fit
 from farstep.fitting.optimiser import optimiser
@@ -18,14 +22,16 @@ from farstep.weights import profile
 from test_fit import TINY, pendulum
 
 KEY = jax.random.key(0)
+PLAIN = {**TINY, "normalisation": "none"}
 SMALL = {"width": 8, "dropout": 0.0, "normalisation": "none"}
 
 
-def _epoch(data: Episodes, **settings):
-    """Return the model before, the state after one epoch, and its record."""
+def _epoch(data: Episodes, updates: int = 0, **settings):
+    """Return the model before, the state after one epoch from some updates on, and its record."""
     run = FitRun(data, data, FitConfig(**{**SMALL, **settings}), profile("uniform"))
     dynamics = NetworkDynamics.create(KEY, run.scaling, run.form, 1, 0.1)
     state = initial_state(dynamics, run.config.horizon, run.recipe)
+    state = state._replace(updates=jnp.array(updates, jnp.int32))
     chosen = jnp.arange(len(run.windows))
     after, record = train_epoch(state, dynamics, run.windows, chosen, KEY, run.recipe)
     return dynamics, after, record
@@ -46,26 +52,37 @@ def test_a_residual_layer_is_added_to_the_one_before():
 
 
 def test_weight_decay_takes_a_share_of_each_weight():
-    weights = jnp.array([1.0, -2.0])
+    """Of layers' weights; biases, scales and the weights of horizons stay."""
+    weights = {"layer": jnp.array([[1.0, -2.0]]), "logits": jnp.array([3.0])}
     adam = optimiser(0.1, None, None, 0.5)
-    changes, _ = adam.update(jnp.zeros(2), adam.init(weights), weights)
-    np.testing.assert_allclose(np.asarray(changes), -0.1 * 0.5 * weights, rtol=1e-6)
+    still: Any = jax.tree.map(jnp.zeros_like, weights)
+    changes: Any = adam.update(still, adam.init(weights), weights)[0]  # pyright: ignore[reportArgumentType]
+    np.testing.assert_allclose(changes["layer"], -0.1 * 0.5 * weights["layer"], rtol=1e-6)
+    np.testing.assert_array_equal(changes["logits"], 0.0)
+    _, plain, _ = _epoch(pendulum(2, 40), batch=1000)
+    _, decayed, _ = _epoch(pendulum(2, 40), batch=1000, weight_decay=0.5)
+    one, other = (jax.tree.leaves(state.trained.network)[0] for state in (plain, decayed))
+    assert not np.array_equal(one, other)
 
 
 def test_the_average_is_of_the_weights_along_the_way():
-    """One update an epoch, so that the weights can be seen after each; then the same average."""
+    """One update an epoch, so that the weights are seen before and after it."""
     data = pendulum(2, 40)
-    dynamics, after, _ = _epoch(data, batch=1000, average=0.999)
-    expected = jax.tree.map(
-        lambda old, new: 0.1 * old + 0.9 * new, dynamics.network, after.trained.network
-    )
-    for ours, one in zip(jax.tree.leaves(after.averaged), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(ours, one, rtol=1e-5, atol=1e-7)
+    for updates, kept in ((0, 0.1), (100_000, 0.9)):
+        dynamics, after, _ = _epoch(data, updates, batch=1000, average=0.9)
+        expected = jax.tree.map(
+            lambda old, new, kept=kept: kept * old + (1 - kept) * new,
+            dynamics.network,
+            after.trained.network,
+        )
+        pairs = zip(jax.tree.leaves(after.averaged), jax.tree.leaves(expected), strict=True)
+        for ours, one in pairs:
+            np.testing.assert_allclose(ours, one, rtol=1e-5, atol=1e-7)
 
 
 def test_the_average_is_what_a_fit_keeps():
     plain, averaged = (
-        fit(pendulum(3), pendulum(1), **TINY, average=average) for average in (None, 0.9)
+        fit(pendulum(3), pendulum(1), **PLAIN, average=average) for average in (None, 0.9)
     )
     ours, theirs = (model.dynamics.network.head_weight for model in (averaged, plain))  # pyright: ignore[reportAttributeAccessIssue]
     assert not np.array_equal(ours, theirs)
@@ -83,6 +100,10 @@ def test_noise_on_inputs_is_of_the_size_that_is_asked_for():
     state = initial_state(dynamics, 1, run.recipe)
     _, record = train_epoch(state, dynamics, run.windows, jnp.arange(400), KEY, run.recipe)
     assert float(record.losses[0]) == pytest.approx(0.3**2, rel=0.15)
+    # It is on the input alone: a model that knows better than its input does not err.
+    certain = dataclasses.replace(dynamics, form=dataclasses.replace(dynamics.form, target="next"))
+    _, record = train_epoch(state, certain, run.windows, jnp.arange(400), KEY, run.recipe)
+    assert float(record.losses[0]) == 0.0
 
 
 def test_units_of_the_target_scale_the_loss():
@@ -101,6 +122,7 @@ def test_units_of_the_target_scale_the_loss():
     ("settings", "said"),
     [
         ({"average": 1.0}, "average must lie between 0 and 1"),
+        ({"average": 0.9}, "batch normalisation are not of averaged weights"),
         ({"weight_decay": -1.0}, "weight_decay must be 0 or more"),
         ({"input_noise": -0.1}, "input_noise must be 0 or more"),
         ({"units": "metres"}, "units"),
@@ -111,10 +133,22 @@ def test_settings_that_make_no_sense(settings: dict, said: str):
         fit(pendulum(2), pendulum(1), **settings)
 
 
-def test_all_of_them_resume_and_save(tmp_path):
-    settings = {"average": 0.9, "residual": True, "weight_decay": 0.01, "input_noise": 0.01}
-    model = fit(pendulum(3), pendulum(1), **TINY, **settings, units="target", out=tmp_path)
-    again = fit(pendulum(3), pendulum(1), **TINY, **settings, units="target", out=tmp_path)
-    np.testing.assert_array_equal(
-        model.predict(np.zeros(2), np.zeros(1))[0], again.predict(np.zeros(2), np.zeros(1))[0]
-    )
+def test_all_of_them_continue_to_the_same_bits(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    settings = {
+        **PLAIN, "average": 0.9, "residual": True, "weight_decay": 0.01, "input_noise": 0.01,
+        "units": "target",
+    }  # fmt: skip
+    whole = fit(pendulum(3), pendulum(1), **settings)
+    written = Checkpoints.write
+
+    def killed_after_the_first(self: Checkpoints, member: int, checkpoint: Checkpoint) -> None:
+        written(self, member, checkpoint)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Checkpoints, "write", killed_after_the_first)
+        fit(pendulum(3), pendulum(1), **settings, out=tmp_path)
+    resumed = fit(pendulum(3), pendulum(1), **settings, out=tmp_path)
+    pairs = zip(jax.tree.leaves(whole.dynamics), jax.tree.leaves(resumed.dynamics), strict=True)
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)

@@ -54,6 +54,28 @@ def test_an_episode_is_cut_off_and_a_new_one_begins():
     np.testing.assert_array_equal(world.reset(KEY).state, [1.0, 0.0])
 
 
+def test_only_the_system_whose_episode_ended_starts_anew():
+    world = imagine(model(), CART, bounds=None, rollout=3).world
+    keys = jax.random.split(KEY, 2)
+    places = jax.vmap(world.reset)(keys)
+    places = places._replace(steps=jnp.array([2, 0]), state=jnp.array([[3.0, 1.0], [3.0, 1.0]]))
+    after, outcome = world.step_all(places, jnp.ones((2, 1)), keys, jnp.array(5))
+    np.testing.assert_array_equal(outcome.done, [True, False])
+    np.testing.assert_array_equal(after.steps, [0, 1])
+    np.testing.assert_array_equal(after.state[0], [1.0, 0.0])
+    np.testing.assert_array_equal(after.state[1], outcome.state[1])
+    np.testing.assert_array_equal(outcome.state[0], outcome.state[1])
+
+
+def test_distance_from_the_data_is_not_looked_at_in_step_with_short_rollouts():
+    away = model(30 * np.eye(2, dtype=np.float32))
+    env = imagine(away, CART, data(), bounds=None, rollout=4).vector_env(4)
+    env.reset(seed=0)
+    for _ in range(17 * 4):
+        env.step(np.zeros((4, 1), np.float32))
+    assert env.report()["strangeness"] > 5
+
+
 def test_the_task_ends_where_the_system_says():
     fast = model(2 * np.eye(2, dtype=np.float32))
     _, outcomes = _along(imagine(fast, CART, bounds=None).world, np.zeros((3, 1), np.float32))

@@ -1,4 +1,4 @@
-"""Ctrl-C: the command ends at once, says so, and leaves no process behind."""
+"""Ctrl-C: the command ends at once, says so, and leaves no processes and no half-written files."""
 
 import os
 import signal
@@ -8,6 +8,16 @@ import time
 from pathlib import Path
 
 import pytest
+
+STOPPED = "farstep: stopped; what was finished before is kept."
+POLICY = """
+import os
+from pathlib import Path
+def act(state, rng):
+    Path(f"acting-{os.getpid()}").touch()
+    return rng.uniform(-1, 1, 1)
+"""
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 
 
 def _children(pid: int) -> list[int]:
@@ -22,26 +32,53 @@ def _running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def _until(what, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+@linux
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_the_command_and_its_workers(workers: int, tmp_path: Path):
-    command = [sys.executable, "-m", "farstep", "collect", "cartpole-swingup"]
-    options = ["--episodes", "100000", "--workers", str(workers), "--out", "x"]
+    (tmp_path / "own.py").write_text(POLICY)
+    command = [sys.executable, "-m", "farstep", "collect", "cartpole-swingup", "--policy"]
+    options = ["own:act", "--episodes", "100000", "--workers", str(workers), "--out", "x"]
     process = subprocess.Popen(
         [*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True
     )
-    deadline = time.monotonic() + 120
-    while workers > 1 and len(_children(process.pid)) < workers and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(4 if workers == 1 else 0.5)  # until it is past its imports
+    _until(lambda: len(list(tmp_path.glob("acting-*"))) >= workers)
     children = _children(process.pid)
-    os.kill(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert said.decode().strip() == "farstep: stopped; what was finished before is kept."
-    assert len(children) >= (workers if workers > 1 else 0)
-    deadline = time.monotonic() + 60
-    while any(map(_running, children)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(map(_running, children))
-    assert not (tmp_path / "x").exists()
+    assert said.decode().strip() == STOPPED
+    acted = [int(path.name.split("-")[1]) for path in tmp_path.glob("acting-*")]
+    _until(lambda: not any(map(_running, [*children, *acted])))
+    left = {path.name for path in tmp_path.iterdir()} - {"own.py", "__pycache__"}
+    assert left == {f"acting-{pid}" for pid in acted}
+
+
+_COMPILED = """
+import sys, time
+import jax, jax.numpy as jnp
+from farstep.processes import ctrl_c_ends_at_once
+work = jax.jit(lambda x: jax.lax.fori_loop(0, 2**30, lambda i, y: jnp.sin(y) @ y, x))
+with ctrl_c_ends_at_once():
+    print("started", flush=True)
+    work(jnp.ones((64, 64))).block_until_ready()
+"""
+
+
+def test_it_is_heard_inside_a_compiled_program_even_if_nobody_reads_what_is_said():
+    process = subprocess.Popen(
+        [sys.executable, "-c", _COMPILED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline() == b"started\n"
+    time.sleep(1)
+    process.stderr.close()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    process.stdout.close()

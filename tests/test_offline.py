@@ -1,5 +1,6 @@
 """Pure-batch RL from the API and the command line, at tiny sizes."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,13 +9,14 @@ import pytest
 from farstep.agents.config import AgentConfig
 from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
 from farstep.loops.offline import offline
 from farstep.weights import decay
 
 SMALL = AgentConfig(
     steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=30
 )
+UNSEEN = dataclasses.replace(SMALL, eval_episodes=0)
 OPTIONS = (
     "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]", "eval_every=60",
 )  # fmt: skip
@@ -73,6 +75,17 @@ def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
     noted = {"agent": SMALL, "epochs": 1, "seeds": 1, "workers": 1, "width": 16}
     learned = offline(few, out=tmp_path / "a", imagination={"reward": "learned"}, **noted)
     assert np.isfinite(learned.results[0]["imagined_return"])
+    assert learned.notes == []  # it was asked for
+    rng = np.random.default_rng(0)
+    few = [
+        Episode(rng.normal(size=(9, 3)), rng.normal(size=(8, 1)), rng.normal(size=8))
+        for _ in range(10)
+    ]
+    unknown = Episodes.from_list(few, system="Pendulum-v1")
+    with pytest.warns(DataWarning):
+        found = offline(unknown, out=tmp_path / "c", **{**noted, "agent": UNSEEN})
+    assert any("is not known; it was learned" in note for note in found.notes)
+    assert any("which states end the task" in note for note in found.notes)
     steps = [Episode(np.zeros((9, 3)), np.zeros((8, 1))) for _ in range(3)]
     without = Episodes.from_list(steps, system="Pendulum-v1")
     with pytest.raises(FarstepError, match="is not known and the data have none"):
@@ -104,6 +117,9 @@ def test_the_command(farstep, tmp_path):
         (("--system", "cartpol"), "Did you mean 'cartpole-swingup'"),
         (("--system", "swimmer"), "not of one system"),
         (("--seeds", "0"), "at least 1"),
+        (("--stride", "2"), "single steps"),
+        (("--imagine-option", "member=step"), "single one"),
+        (("--imagine-option", "penalty=1"), "only an ensemble"),
     ],
 )
 def test_bad_input_is_one_line(farstep, tmp_path, options, message):

@@ -21,7 +21,7 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
     for name in settings:
         if name not in known:
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
-    plain = {name: _plain(value) for name, value in settings.items()}
+    plain = {name: native(value) for name, value in settings.items()}
     check_words(type(config), plain)
     for name, hint in get_type_hints(type(config)).items():
         if name in plain and not _fits(plain[name], hint):
@@ -63,7 +63,7 @@ def identity_of(**parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def native(value: Any) -> Any:
     """Return NumPy's numbers as Python's, which JSON knows, and lists as tuples."""
     if isinstance(value, list):
         return tuple(value)

@@ -7,11 +7,14 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from farstep.errors import FarstepError
 
+WRITING = threading.RLock()
+"""Held while something is written: who ends the process waits for it."""
 SINGLE = ("",)
 """The contents of an output that is one file."""
 
@@ -43,7 +46,7 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
         force: Replace what is there. Without it, an existing path is an error.
     """
     check_output(path, force, list(contents))
-    with _explained(path):
+    with WRITING, _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:

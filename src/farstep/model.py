@@ -120,7 +120,7 @@ def load_model(path: str | Path) -> Model:
     path = path / MODEL_FILE if path.is_dir() else path
     arrays, header = tensors.decode(path, "model")
     if "dynamics" not in header:
-        raise FarstepError(f"{path} holds something else than a model; a policy? load_policy.")
+        raise FarstepError(f"{path} holds no model; if it is a policy, read it with load_policy.")
     try:
         if header["format"] != _FORMAT:
             raise FarstepError(f"is of format {header['format']}; install a newer Farstep.")

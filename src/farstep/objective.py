@@ -56,7 +56,7 @@ def horizon_losses(
 ) -> tuple[Float[Array, " h *batch"], Memory]:
     """Return L_1 … L_h of one window or a batch of them, and the memory after the last step.
 
-    `scale` is the state's standard deviation: errors are measured in its units.
+    `scale` is what errors are measured in: standard deviations of the states or of the target.
     """
     count = actions.shape[0]
     predicted, memory = compose(

@@ -4,20 +4,25 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
+
+from farstep.files import WRITING
 
 _END_WITH_PARENT = 1
 """PR_SET_PDEATHSIG."""
 _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 """As `python -W` takes it; processes that are started inherit it."""
+_PATIENCE = 30
+"""Seconds that a write may take before it is given up."""
 STOPPED = "farstep: stopped; what was finished before is kept."
 
 
 def end_with_parent(parent: int) -> None:
     """Have this worker end with its parent however that ends (on Linux), and at Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:
@@ -28,20 +33,47 @@ def end_with_parent(parent: int) -> None:
 def ctrl_c_ends_at_once() -> Iterator[None]:
     """End the process at Ctrl-C, without unwinding: every file is written whole or not at all.
 
-    An exception would wait for workers and compilations, and can get lost in a callback.
+    An exception is raised only between two steps of Python, so that it waits for compilations and
+    compiled programs; then for workers; and in a callback it gets lost. So a thread waits for the
+    signal, and ends the process.
     """
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:  # in the background of a shell script
+        yield
+        return
     # Python's helper that clears up after a process that ended so would complain of it.
     if _QUIET not in sys.warnoptions:
         sys.warnoptions.append(_QUIET)
-    before = signal.signal(signal.SIGINT, _end)
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    woken = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    thread = threading.Thread(target=_wait, args=(heard,), daemon=True)
+    thread.start()
     try:
         yield
     finally:
+        signal.set_wakeup_fd(woken)
         signal.signal(signal.SIGINT, before)
+        os.close(told)  # which ends the thread
+        thread.join()
+        os.close(heard)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    shown_again = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # the cursor, under the bar
-    os.write(2, f"{shown_again}{STOPPED}\n".encode())
-    os._exit(130)
+def _wait(heard: int) -> None:
+    """End the process when the signal's number comes through the pipe."""
+    while number := os.read(heard, 1):
+        if number[0] == signal.SIGINT:
+            _end()
+
+
+def _end() -> None:
+    """Let a file that is being written be finished, say that it was stopped, and end."""
+    try:
+        WRITING.acquire(timeout=_PATIENCE)
+        shown_again = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # the cursor, under the bar
+        os.write(2, f"{shown_again}{STOPPED}\n".encode())
+    except (OSError, ValueError, AttributeError):  # nobody reads it
+        pass
+    finally:
+        os._exit(130)

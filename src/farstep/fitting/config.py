@@ -73,7 +73,7 @@ class FitConfig:
     clip: float | None = None
     """Largest gradient norm."""
     weight_decay: float = 0.0
-    """Of AdamW: the share of each weight, times the learning rate, that an update takes away."""
+    """Of AdamW: the share of layers' weights, times the learning rate, that an update takes."""
     average: float | None = None
     """Decay of a running average of the weights (0.999), which is validated and kept."""
     input_noise: float = 0.0
@@ -118,6 +118,11 @@ class FitConfig:
                 raise FarstepError(f"{name} must be 0 or more, not {getattr(self, name):g}.")
         if self.average is not None and not 0 < self.average < 1:
             raise FarstepError(f"average must lie between 0 and 1, not {self.average:g}.")
+        if self.average is not None and self.normalisation == "batch":
+            raise FarstepError(
+                "the statistics of batch normalisation are not of averaged weights; choose "
+                "normalisation none or layer."
+            )
         if self.bounds is not None and not 0 <= self.bounds < float("inf"):
             raise FarstepError(f"bounds must be 0 or more, not {self.bounds:g}.")
         truncation(self.gradient)

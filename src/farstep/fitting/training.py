@@ -16,6 +16,8 @@ from farstep.rollout import action_blocks
 from farstep.weights import Profile
 from farstep.windows import Windows
 
+_NOISE = 2
+"""Folded into a composition's key; 1 is for the sample that is fed back."""
 _AVERAGING = 0.99
 """Of the running losses, per update."""
 
@@ -104,7 +106,7 @@ def train_epoch(
         dynamics: The model's fixed parts.
         windows: The data, of horizon h times the model's stride.
         chosen: The windows to use; a bootstrap names some twice.
-        key: Of this epoch's order and dropout.
+        key: Of this epoch's order, dropout, samples and noise.
         recipe: What stays the same.
     """
     order_key, update_key = jax.random.split(key)
@@ -154,7 +156,7 @@ def _update(
     states = jnp.swapaxes(states[:, ::stride], 0, 1)
     actions = jnp.swapaxes(action_blocks(actions, stride), 0, 1)
     if recipe.input_noise:
-        noise = jax.random.normal(jax.random.fold_in(keys[0], 1), states[0].shape)
+        noise = jax.random.normal(jax.random.fold_in(keys[0], _NOISE), states[0].shape)
         noise = recipe.input_noise * dynamics.scaling.state_std * noise
         states = states.at[0].add(noise)
 

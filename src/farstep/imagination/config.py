@@ -41,6 +41,8 @@ class ImagineConfig:
 
     def check_members(self, members: int) -> None:
         """Fail if what is asked for needs more members than the model has."""
+        if self.member is not None and members == 1:
+            raise FarstepError("member is of ensembles; this model is a single one.")
         if self.penalty and self.uncertainty == "disagreement" and members == 1:
             raise FarstepError(
                 "only an ensemble disagrees with itself; fit one (members=5), or choose "

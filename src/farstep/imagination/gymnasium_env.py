@@ -35,10 +35,7 @@ class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply an action."""
-        given = np.asarray(action)
-        if given.shape != self.action_space.shape or given.dtype.kind not in "fiu":
-            raise FarstepError(f"an action is {self.action_space.shape} numbers, not {action!r}.")
-        step = self._stepper.step(given[None])
+        step = self._stepper.step(np.asarray(action)[None])
         return (
             step.states[0],
             float(step.reward[0]),

@@ -179,7 +179,10 @@ def check_alike(what: str, signals: Signals, system: System) -> None:
 def require_sb3() -> None:
     """Fail if Stable-Baselines3 is not there."""
     if importlib.util.find_spec("stable_baselines3") is None:
-        raise FarstepError("Stable-Baselines3 is not installed; pip install 'farstep[sb3]'.")
+        raise FarstepError(
+            "Stable-Baselines3 is not installed; install the extra sb3, such as pip "
+            "install '.[sb3]' in the source tree."
+        )
 
 
 def _check_model(model: Model) -> None:
@@ -190,10 +193,8 @@ def _check_model(model: Model) -> None:
 
 
 def _with_choice(dynamics: Dynamics, choice: Choice | None) -> Dynamics:
-    if choice is None:
+    if choice is None or not isinstance(dynamics, Ensemble):
         return dynamics
-    if not isinstance(dynamics, Ensemble):
-        raise FarstepError("member is of ensembles; this model is a single one.")
     return dataclasses.replace(dynamics, choice=choice)
 
 

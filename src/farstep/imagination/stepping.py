@@ -12,12 +12,14 @@ import numpy as np
 from jaxtyping import Array, Float, UInt32
 
 from farstep.errors import FarstepError
+from farstep.fields import check_least, native
 from farstep.imagination.world import Place, World
 
 _WATCHED = 8
 """Systems, at most, whose distance from the data is measured."""
-_LOOK_EVERY = 16
-"""Turns between such measurements, which cost as much as half a step."""
+_LOOK_EVERY = 17
+"""Turns between such measurements, which cost as much as half a step: a prime, so that they do not
+fall on the starts of short rollouts."""
 
 
 class Stepped(NamedTuple):
@@ -44,9 +46,8 @@ class Stepper:
 
     def __init__(self, world: World, count: int, restart: bool) -> None:
         """Args: `restart` begins a new episode in the step that ends one."""
-        if not isinstance(count, int) or count < 1:
-            raise FarstepError(f"the number of systems must be at least 1, not {count}.")
-        self.world, self.count = world, count
+        check_least({"num_envs": 1}, {"num_envs": native(count)})
+        self.world, self.count = world, int(count)
         signals = world.signals
         self.action_low, self.action_high = (
             np.asarray(bound, np.float32) for bound in (signals.action_low, signals.action_high)
@@ -56,6 +57,7 @@ class Stepper:
         self._leaves, treedef = jax.tree.flatten(world)
         self._step = compiled_step(treedef, restart)
         self._places: Place | None = None
+        self._look = 0
         self._clear()
 
     def reset(self, seeds: Sequence[int]) -> np.ndarray:
@@ -73,21 +75,25 @@ class Stepper:
         """Apply an action to each system; those beyond the bounds are cut off there."""
         if self._places is None:
             raise FarstepError("call reset before step.")
-        expected = (self.count, len(self.action_low))
-        if np.shape(actions) != expected:
-            raise FarstepError(f"actions must have shape {expected}, not {np.shape(actions)}.")
-        clipped = np.clip(np.asarray(actions, np.float32), self.action_low, self.action_high)
+        expected, given = (self.count, len(self.action_low)), np.asarray(actions)
+        if given.shape != expected or given.dtype.kind not in "fiu":
+            raise FarstepError(
+                f"actions must be numbers of shape {expected}, not {given.dtype} of {given.shape}."
+            )
+        clipped = np.clip(given.astype(np.float32), self.action_low, self.action_high)
         self._turn += 1
         self._places, packed = self._step(
-            self._leaves, self._places, clipped, self._words, self._turn
+            self._leaves, self._places, clipped, self._words, self._turn, self._look
         )
+        self._look = (self._look + 1) % _LOOK_EVERY
         numbers, d = np.asarray(packed), len(self.world.signals.state_names)
         flags = numbers[:, 2 * d + 1 : 2 * d + 5] != 0
         self._steps += self.count
         self._bounded += int(flags[:, 2].sum())
         self._not_finite += int(flags[:, 3].sum())
-        self._strangeness += float(numbers[0, -1])
-        self._looks += self._turn % _LOOK_EVERY == 1
+        if np.isfinite(numbers[0, -1]):
+            self._strangeness += float(numbers[0, -1])
+            self._looks += 1
         return Stepped(
             numbers[:, :d].copy(), numbers[:, d : 2 * d], numbers[:, 2 * d].copy(), *flags.T
         )
@@ -95,8 +101,8 @@ class Stepper:
     def report(self, clear: bool = False) -> dict[str, float]:
         """Return how often bounds acted, how often no finite state came, and how far out it was.
 
-        `strangeness` is the mean distance to the nearest data, looked at in every 16th step; 1
-        is usual among the data. With `clear` counting starts anew.
+        `strangeness` is the mean distance to the nearest data, of up to 8 systems in every 17th
+        step; 1 is usual among the data. With `clear` counting starts anew.
         """
         counts = {
             "steps": float(self._steps),
@@ -115,7 +121,9 @@ class Stepper:
 
 @jax.jit
 def _reset(world: World, words: UInt32[Array, "n 2"]) -> Place:
-    return jax.vmap(world.reset)(jax.random.wrap_key_data(words))
+    # Turns count from 1, so that no step draws what a start did.
+    start = partial(jax.random.fold_in, data=0)
+    return jax.vmap(lambda key: world.reset(start(key)))(jax.random.wrap_key_data(words))
 
 
 @lru_cache
@@ -128,16 +136,16 @@ def compiled_step(treedef: Any, restart: bool) -> Any:
 
     @partial(jax.jit, donate_argnums=1)
     def step(
-        leaves: list[Array], places: Place, actions: Array, words: Array, turn: Array
+        leaves: list[Array], places: Place, actions: Array, words: Array, turn: Array, look: Array
     ) -> tuple[Place, Array]:
         world: World = jax.tree.unflatten(treedef, leaves)
         keys = jax.random.wrap_key_data(words)
         moved, outcome = world.step_all(places, actions, keys, turn, restart)
         flags = (outcome.terminated, outcome.truncated, outcome.bounded, outcome.not_finite)
         far = jax.lax.cond(
-            turn % _LOOK_EVERY == 1,
+            look == 0,
             lambda: strangeness(world, places.state, actions),
-            lambda: jnp.zeros(()),
+            lambda: jnp.full((), jnp.nan),
         )
         columns = (outcome.reward, *flags, jnp.full(len(actions), far))
         numbers = [moved.state, outcome.state, *(column[:, None] for column in columns)]

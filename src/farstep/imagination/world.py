@@ -128,9 +128,9 @@ class World(eqx.Module):
             return jax.vmap(_chosen)(outcome.done, jax.vmap(self.reset)(drawn(1)), moved)
 
         moved, outcome = jax.vmap(self.step)(places, actions, drawn(0))
-        if restart:
-            moved = jax.lax.cond(outcome.done.any(), restarted, lambda stepped=moved: stepped)
-        return moved, outcome
+        if not restart:
+            return moved, outcome
+        return jax.lax.cond(outcome.done.any(), restarted, lambda: moved), outcome
 
     def reward(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]

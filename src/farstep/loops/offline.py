@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ _COLUMNS = {
     "agent, s": "agent_seconds",
 }
 _RESULT = "result.json"
+_FRESH = 1_000_000
+"""Added to the seed: other episodes than the evaluations', which chose the best policy."""
 _EPISODES = 10
 """Of the last policy on the real system, for the result."""
 
@@ -77,14 +79,14 @@ class OfflineSeed:
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
         parts, system = data.split(), _system(self.system, data)
-        learned = []
-        if _learns_reward(self.imagination, system) and self.imagination.reward is None:
-            learned = [f"the reward of system '{system.name}' is not known; it was learned."]
+        learns, found = _learns_reward(self.imagination, system), []
+        if learns and self.imagination.reward is None:
+            found = [f"the reward of system '{system.name}' is not known; it was learned."]
         model = fit(
             parts.train,
             parts.validation,
             replace(self.fit, seed=self.seed),
-            learn_reward=_learns_reward(self.imagination, system),
+            learn_reward=learns,
             out=place / "model",
             force=self.force,
         )
@@ -95,8 +97,7 @@ class OfflineSeed:
                 imagined, self.agent, seed=self.seed, out=place / "agent", force=self.force
             )
         steps = [j for j in R2_STEPS if j <= parts.test.lengths.max()]
-        # Other episodes than those that chose the best policy.
-        episodes, fresh = _EPISODES if self.agent.eval_episodes else 0, self.seed + 1_000_000
+        episodes, fresh = _EPISODES if self.agent.eval_episodes else 0, self.seed + _FRESH
         returns = {
             "return": mean_return(system, agent.policy, episodes, fresh),
             "best_return": mean_return(system, agent.best, episodes, fresh),
@@ -106,7 +107,7 @@ class OfflineSeed:
             **returns,
             "imagined_return": agent.curve.last.get("imagined_return"),
             "r2": {str(j): _plain(scores[j - 1]) for j in steps},
-            "notes": [*learned, *(str(note.message) for note in noticed)],
+            "notes": [*found, *_notes(noticed)],
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
             "agent_seconds": agent.curve.last.get("seconds"),
             "curve": agent.curve.to_json(),
@@ -191,7 +192,7 @@ def offline(
     how = imagination if isinstance(imagination, ImagineConfig) else ImagineConfig()
     how = replaced(how, imagination) if isinstance(imagination, Mapping) else how
     given = data if isinstance(data, Episodes) else read(data)
-    _check(given, system, how, chosen, base.members)
+    _check(given, system, how, chosen, base)
     if isinstance(data, Episodes):
         data = write(data, Path(out) / "offline-data.npz", force=True)
     first = OfflineSeed(
@@ -205,6 +206,14 @@ def offline(
         force=force,
     )
     return _all_seeds(first, seeds, Path(out), workers)
+
+
+def _notes(noticed: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Return what Farstep warned of; what others did is shown as it was."""
+    for one in noticed:
+        if not issubclass(one.category, DataWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return [str(one.message) for one in noticed if issubclass(one.category, DataWarning)]
 
 
 def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Offline:
@@ -234,13 +243,15 @@ def _agent(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
 
 
 def _check(
-    data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig, members: int
+    data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig, fit: FitConfig
 ) -> None:
     """Say what is wrong before anything is fitted."""
     how.check()
-    how.check_members(members)
+    how.check_members(fit.members)
     known = _system(system, data)
     check_alike("data", data.signals, known)
+    if fit.stride != 1:
+        raise FarstepError("an agent needs a model of single steps; leave stride at 1.")
     known.check_bounded()
     if _learns_reward(how, known) and data.rewards is None:
         raise FarstepError(

@@ -74,7 +74,10 @@ class ScoredFit:
         """Return the result, if it is there, whole, and of this data."""
         try:
             content = json.loads((place / _RESULT).read_text())
-            same = content["data"] == data.fingerprint
+            # A setting that was added since has the value that the paper's has.
+            was = {**asdict(FitConfig()), **content["run"]["config"]}
+            same = json.loads(json.dumps(was)) == json.loads(json.dumps(asdict(self.config)))
+            same = same and content["data"] == data.fingerprint
             return self._values(content) if same else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -63,8 +63,8 @@ def collect(
         if not callable(policy):
             raise FarstepError(
                 f"a {type(policy).__name__} is no policy; give a function (state, random "
-                "generator) → action. Of a Stable-Baselines3 model: lambda state, rng: "
-                "model.predict(state)[0]."
+                "generator) → action. Of an agent: agent.policy. Of a Stable-Baselines3 model: "
+                "lambda state, rng: model.predict(state)[0]."
             )
         if isinstance(policy, StoredPolicy):
             policy.check_fits(system.signals, system.name)
