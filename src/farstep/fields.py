@@ -48,6 +48,16 @@ def check_words(kind: type, values: Mapping[str, Any]) -> None:
             raise FarstepError(f"there is no {name} '{given}'. {did_you_mean(str(given), words)}")
 
 
+def changed(config: Any, reference: Any) -> dict[str, Any]:
+    """Return the fields of a configuration that differ from a reference's.
+
+    For identities: a field that is added later, with the value in the reference that it always
+    had in effect, changes none.
+    """
+    base = dataclasses.asdict(reference)
+    return {n: v for n, v in dataclasses.asdict(config).items() if v != base[n]}
+
+
 def source_of(function: Callable[..., Any] | None) -> str:
     """Return what tells one function from another: its source, or else its name."""
     if isinstance(function, partial):

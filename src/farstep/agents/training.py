@@ -14,7 +14,8 @@ from farstep.agents.curve import AgentCurve
 from farstep.agents.networks import Layers
 from farstep.dynamics.description import describe_dynamics
 from farstep.errors import DataWarning, FarstepError
-from farstep.fields import identity_of, source_of
+from farstep.fields import changed, identity_of, source_of
+from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import Imagination
 from farstep.policy import Policy
 from farstep.systems.collect import run_episodes
@@ -34,7 +35,7 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int) -> str
     system = where.system if isinstance(where, Imagination) else where
     functions = (system.reward, system.terminated, system.reset)
     parts: dict[str, Any] = {
-        "agent": dataclasses.asdict(config),
+        "agent": changed(config, AgentConfig()),
         "system": [system.name, system.env_id, repr(sorted(system.env_options.items()))],
         "episode_steps": system.episode_steps,
         "signals": system.signals.to_json(),
@@ -42,7 +43,7 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int) -> str
         "seed": seed,
     }
     if isinstance(where, Imagination):
-        parts["imagination"] = dataclasses.asdict(where.config)
+        parts["imagination"] = changed(where.config, ImagineConfig())
         parts["world"] = tensors.digest(tensors.to_arrays(where.world))
         parts["dynamics"] = _described(where)
     return identity_of(**parts)

@@ -132,3 +132,7 @@ class FitConfig:
             raise FarstepError("an ensemble of linear models is not fitted; leave members at 1.")
         if any(len(pair) != 2 or pair[0] == pair[1] for pair in self.angles):
             raise FarstepError(f"angles {self.angles} must be pairs of two different dimensions.")
+
+
+PAPER = FitConfig()
+"""The paper's settings: what identities are told by the differences from."""

@@ -21,10 +21,10 @@ from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episode, Episodes, check_episodes
 from farstep.errors import DivergedError, FarstepError
-from farstep.fields import identity_of, replaced
+from farstep.fields import changed, identity_of, replaced
 from farstep.files import check_output
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.curve import Curve
 from farstep.fitting.optimiser import optimiser
 from farstep.fitting.reward import fit_reward
@@ -85,7 +85,8 @@ def fit(
     data = {"train": train.fingerprint, "validation": validation.fingerprint}
     settings = dataclasses.asdict(config)
     extra = {"learn_reward": True} if learn_reward else {}
-    identity = identity_of(config=settings, weights_source=chosen.source, **data, **extra)
+    told = changed(config, PAPER)
+    identity = identity_of(config=told, weights_source=chosen.source, **data, **extra)
     versions = {package: version(package) for package in VERSIONS}
     record: dict[str, Any] = {**data, "identity": identity, "versions": versions}
     checkpoints = Checkpoints(folder, identity, force)

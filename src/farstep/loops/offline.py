@@ -18,9 +18,9 @@ from farstep.agents.training import mean_return
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
-from farstep.fields import identity_of, replaced
+from farstep.fields import changed, identity_of, replaced
 from farstep.files import locked, publish
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import check_alike, imagine, require_sb3
@@ -68,7 +68,7 @@ class OfflineSeed:
         place = folder / f"seed-{self.seed}"
         with locked(place):
             data = read(self.data)
-            identity = identity_of(run=asdict(replace(self, force=False)), data=data.fingerprint)
+            identity = identity_of(run=self._told(), data=data.fingerprint)
             stored = None if self.force else _stored(place / _RESULT, identity)
             if stored is not None:
                 return stored
@@ -76,6 +76,15 @@ class OfflineSeed:
             text = json.dumps(result, indent=1, allow_nan=False)
             publish(place / _RESULT, {"": text.encode()}, force=True)
             return result
+
+    def _told(self) -> dict[str, Any]:
+        """Return what the result depends on."""
+        return {
+            **asdict(replace(self, force=False)),
+            "fit": changed(self.fit, PAPER),
+            "agent": changed(self.agent, AgentConfig()),
+            "imagination": changed(self.imagination, ImagineConfig()),
+        }
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
         parts, system = data.split(), _system(self.system, data)

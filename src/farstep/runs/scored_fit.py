@@ -11,9 +11,9 @@ from jaxtyping import Float
 from farstep.datasets.reading import read
 from farstep.episodes import Episodes
 from farstep.errors import DivergedError
-from farstep.fields import identity_of
+from farstep.fields import changed, identity_of
 from farstep.files import locked, publish
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.scoring.errors import r_squared
 
@@ -37,9 +37,8 @@ class ScoredFit:
         Only what differs from the paper's settings counts, so that a setting which is added later
         and is off there changes no name.
         """
-        paper = asdict(FitConfig())
-        changed = {n: v for n, v in asdict(self.config).items() if v != paper[n]}
-        return identity_of(**{**asdict(self), "config": changed})[:16]
+        settings = changed(self.config, PAPER)
+        return identity_of(**{**asdict(self), "config": settings})[:16]
 
     def run(self, folder: Path) -> Float[np.ndarray, "compositions d"]:
         """Return R² of each dimension; what `folder` holds of this run is not computed again.
@@ -75,7 +74,7 @@ class ScoredFit:
         try:
             content = json.loads((place / _RESULT).read_text())
             # A setting that was added since has the value that the paper's has.
-            was = {**asdict(FitConfig()), **content["run"]["config"]}
+            was = {**asdict(PAPER), **content["run"]["config"]}
             same = json.loads(json.dumps(was)) == json.loads(json.dumps(asdict(self.config)))
             same = same and content["data"] == data.fingerprint
             return self._values(content) if same else None
