@@ -21,7 +21,9 @@ from farstep.imagination.imagine import imagine
 from farstep.report.agents import curve_chart
 from farstep.report.static import save_chart
 
-SEEDS = {"paper": (0,), "fast": (0, 1, 2)}
+SEEDS = {"paper": (0,), "fast": (0,)}
+CLOSE = 0.99
+"""Of the paper preset's final return: what counts as having reached it."""
 LAST = 5
 """Evaluations, the last ones, whose mean is a run's final return: single ones vary."""
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "presets"
@@ -44,7 +46,7 @@ def run() -> Result:
         axes=("cpu_seconds", "updates"),
     )
     save_chart(chart, FIGURE, force=True)
-    aim = statistics.mean(_final(one) for one in curves["paper"])
+    aim = CLOSE * statistics.mean(_final(one) for one in curves["paper"])
     rows = [
         (
             name,
@@ -64,7 +66,7 @@ def run() -> Result:
         "The model: three SiLU layers, h = 5, uniform weights, of 36 episodes of SAC learning on "
         "the real cartpole. Real and imagined return: mean of the last "
         f"{LAST} evaluations, each of one real episode (8 imagined ones). Reached: when the mean "
-        f"of {LAST} evaluations in a row first was at the paper preset's final one.",
+        f"of {LAST} evaluations in a row first was within 1 % of the paper preset's final one.",
         columns=(
             *("preset", "seed", "steps", "updates", "seconds", "real return"),
             *("imagined return", "reached after, s"),
