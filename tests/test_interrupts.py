@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,19 +41,33 @@ def _until(what, seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+@contextmanager
+def _started(command: list[str], **options) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process that hears Ctrl-C, also where the tests themselves do not."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
 @linux
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_the_command_and_its_workers(workers: int, tmp_path: Path):
     (tmp_path / "own.py").write_text(POLICY)
     command = [sys.executable, "-m", "farstep", "collect", "cartpole-swingup", "--policy"]
     options = ["own:act", "--episodes", "100000", "--workers", str(workers), "--out", "x"]
-    process = subprocess.Popen(
-        [*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True
-    )
-    _until(lambda: len(list(tmp_path.glob("acting-*"))) >= workers)
-    children = _children(process.pid)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=60)
+    with _started([*command, *options], cwd=tmp_path, start_new_session=True) as process:
+        _until(lambda: len(list(tmp_path.glob("acting-*"))) >= workers)
+        children = _children(process.pid)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert said.decode().strip() == STOPPED
     acted = [int(path.name.split("-")[1]) for path in tmp_path.glob("acting-*")]
@@ -72,13 +88,11 @@ with ctrl_c_ends_at_once():
 
 
 def test_it_is_heard_inside_a_compiled_program_even_if_nobody_reads_what_is_said():
-    process = subprocess.Popen(
-        [sys.executable, "-c", _COMPILED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout is not None and process.stderr is not None
-    assert process.stdout.readline() == b"started\n"
-    time.sleep(1)
-    process.stderr.close()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    process.stdout.close()
+    with _started([sys.executable, "-c", _COMPILED]) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"started\n"
+        time.sleep(1)
+        process.stderr.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        process.stdout.close()
