@@ -44,17 +44,17 @@ def _until(what, seconds: float = 120) -> None:
 @contextmanager
 def _started(command: list[str], **options) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process that hears Ctrl-C, also where the tests themselves do not."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **options,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @linux
