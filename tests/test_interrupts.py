@@ -42,14 +42,17 @@ def _until(what, seconds: float = 120) -> None:
 
 
 @contextmanager
-def _started(command: list[str], **options) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    command: list[str], cwd: Path | None = None, alone: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process that hears Ctrl-C, also where the tests themselves do not."""
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **options,
+        cwd=cwd,
+        start_new_session=alone,
     ) as process:
         try:
             yield process
@@ -63,7 +66,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(workers: int, tmp_path: Path):
     (tmp_path / "own.py").write_text(POLICY)
     command = [sys.executable, "-m", "farstep", "collect", "cartpole-swingup", "--policy"]
     options = ["own:act", "--episodes", "100000", "--workers", str(workers), "--out", "x"]
-    with _started([*command, *options], cwd=tmp_path, start_new_session=True) as process:
+    with _started([*command, *options], cwd=tmp_path, alone=True) as process:
         _until(lambda: len(list(tmp_path.glob("acting-*"))) >= workers)
         children = _children(process.pid)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
