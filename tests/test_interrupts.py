@@ -19,6 +19,11 @@ def act(state, rng):
     Path(f"acting-{os.getpid()}").touch()
     return rng.uniform(-1, 1, 1)
 """
+_HEARING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 
 
@@ -47,10 +52,9 @@ def _started(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process that hears Ctrl-C, also where the tests themselves do not."""
     with subprocess.Popen(
-        command,
+        [sys.executable, "-c", _HEARING, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         cwd=cwd,
         start_new_session=alone,
     ) as process:
