@@ -39,8 +39,8 @@ def run() -> Result:
         f"{REPEATS} runs of three seconds in turn. One Gaussian network of 2×256 Tanh units on "
         "both sides, differences as targets, the mean as next state. Farstep's side includes "
         "bounds, rewards, ends of episodes, new starts and the distance from the data; "
-        "mbrl-lib's (0.2.0) a reward and a termination function. Limit: the ratio of a compiled loop "
-        "of nothing but the network's matrix products.",
+        "mbrl-lib's (0.2.0) a reward and a termination function. Limit: the ratio of a compiled "
+        "loop of nothing but the network's matrix products.",
         columns=("systems", "Farstep", "mbrl-lib", "ratio", "limit"),
         rows=rows,
     )
