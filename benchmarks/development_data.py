@@ -1,7 +1,6 @@
-"""Data to develop with: traces of SAC learning on the real cartpole, and a model of the first.
+"""Data to develop with: traces of SAC learning on real systems, and a model of the first.
 
-`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the first trace;
-`cartpole-swingup-noisy` the noisy ones. All are kept in `benchmarks/work`, which is not committed:
+`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the first. All are kept in `benchmarks/work`, which is not committed:
 a trace takes about 8 minutes of one core, the model 3. What is there is used as it is.
 """
 
@@ -17,11 +16,9 @@ from farstep.model import MODEL_FILE, Model, load_model
 WORK = Path(__file__).parent / "work"
 
 
-def sac_trace(seed: int = 0, noisy: bool = False) -> Episodes:
-    """Return 50 episodes of an agent that learns to swing the pole up."""
-    name = "noisy-trace" if noisy else "trace"
-    system = "cartpole-swingup-noisy" if noisy else "cartpole-swingup"
-    place = WORK / f"{name}-{seed}"
+def sac_trace(system: str = "cartpole-swingup", seed: int = 0) -> Episodes:
+    """Return 50 episodes of an agent that learns on the real system."""
+    place = WORK / f"trace-{system}-{seed}"
     if not (place / "policy.safetensors").exists():
         train(system, steps=50_000, eval_every=5_000, seed=seed, out=place)
     return read(place / TRACE_FILE)

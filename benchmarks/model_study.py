@@ -19,6 +19,7 @@ from farstep.fitting.fit import fit
 from farstep.scoring.errors import errors, mean_r_squared, r_squared
 from farstep.systems.registry import system_of
 
+_SYSTEMS = ("cartpole-swingup", "cartpole-swingup-noisy")
 HORIZONS = (10, 25, 50, 100)
 SEEDS = (0,)
 BASE: dict[str, Any] = {
@@ -100,7 +101,7 @@ def run() -> Result:
 
 def make(name: str, noisy: bool, seed: int) -> None:
     """Fit and score one model, and keep its result."""
-    parts = sac_trace(0, noisy).split()
+    parts = sac_trace(_SYSTEMS[noisy]).split()
     config = FitConfig(**{**BASE, **RECIPES[name]}, seed=seed)
     began = time.process_time()
     model = fit(parts.train, parts.validation, config)
@@ -120,7 +121,7 @@ def make(name: str, noisy: bool, seed: int) -> None:
 def _oracle(noisy: bool) -> dict[str, float]:
     stored = RESULTS / "model_study" / f"oracle-{'noisy' if noisy else 'clean'}.json"
     if not stored.exists():
-        test = sac_trace(0, noisy).split().test
+        test = sac_trace(_SYSTEMS[noisy]).split().test
         oracle = system_of(test).oracle
         assert oracle is not None
         scores = mean_r_squared(errors([oracle()], test, max(HORIZONS)).r_squared[0, 0])
