@@ -1,7 +1,8 @@
 """Data to develop with: traces of SAC learning on real systems, and a model of the first.
 
-`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the first. All are kept in `benchmarks/work`, which is not committed:
-a trace takes about 8 minutes of one core, the model 3. What is there is used as it is.
+`farstep train cartpole-swingup --steps 50000 --eval-every 5000 --seed 0` makes the first. All are
+kept in `benchmarks/work`, which is not committed: a trace takes about 8 minutes of one core, the
+model 3. What is there is used as it is.
 """
 
 from pathlib import Path
