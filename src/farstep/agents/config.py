@@ -76,9 +76,9 @@ class AgentConfig:
 
 PRESETS = {
     "paper": AgentConfig(),
-    "fast": AgentConfig(num_envs=10, gradient_steps=2),
+    "fast": AgentConfig(num_envs=10, gradient_steps=3, batch_size=128),
 }
-"""`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps."""
+"""`paper`: one system, one update a step. `fast`: ten systems, three small updates in ten steps."""
 
 
 def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
