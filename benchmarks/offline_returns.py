@@ -36,8 +36,8 @@ def run() -> Result:
     return Result(
         how=f"{STEPS} steps of ten imagined systems, two updates for ten steps; the paper's "
         f"network with differences as targets, at most 50 epochs; {SEEDS} seeds, ± half of "
-        "Student's 90 % interval; the last policy's mean over ten real episodes; seconds of the clock, while "
-        "other runs shared the machine: on a quiet one about half.",
+        "Student's 90 % interval; the last policy's mean over ten real episodes; seconds of the "
+        "clock, while other runs shared the machine: on a quiet one about half.",
         columns=(
             *("data", "model", "real return", "imagined return", "R²(10)", "R²(50)", "R²(100)"),
             *("fit, s", "agent, s"),
