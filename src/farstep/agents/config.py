@@ -85,9 +85,9 @@ class AgentConfig:
 
 PRESETS = {
     "paper": AgentConfig(),
-    "fast": AgentConfig(num_envs=10, gradient_steps=3, batch_size=128),
+    "fast": AgentConfig(num_envs=10, gradient_steps=2),
 }
-"""`paper`: one system, one update a step. `fast`: ten systems, three small updates in ten steps."""
+"""`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps."""
 
 
 def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
