@@ -10,9 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.development_data import sac_trace
 from benchmarks.harness import RESULTS, Result
 from benchmarks.pinned import run_all
+from farstep.errors import DivergedError
 from farstep.files import publish
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
@@ -79,7 +82,7 @@ def run() -> Result:
         row = [name]
         for noisy in (False, True):
             found = [_result(name, noisy, seed) or {} for seed in SEEDS]
-            row += [f"{_gap(found, j):.4f}" for j in HORIZONS]
+            row += [_shown(_gap(found, j)) for j in HORIZONS]
             row.append(f"{statistics.mean(one['seconds'] for one in found):.0f}")
         rows.append(tuple(row))
     gaps = [f"{data} {j}" for data in ("clean", "noisy") for j in (*HORIZONS, "s")]
@@ -99,9 +102,13 @@ def make(name: str, noisy: bool, seed: int) -> None:
     parts = sac_trace(_SYSTEMS[noisy]).split()
     config = FitConfig(**{**BASE, **RECIPES[name]}, seed=seed)
     began = time.process_time()
-    model = fit(parts.train, parts.validation, config)
+    try:
+        model = fit(parts.train, parts.validation, config)
+    except DivergedError:
+        scores = np.full(max(HORIZONS), -np.inf)
+    else:
+        scores = mean_r_squared(r_squared(model.dynamics, parts.test, max(HORIZONS)))
     seconds = time.process_time() - began
-    scores = mean_r_squared(r_squared(model.dynamics, parts.test, max(HORIZONS)))
     content = {
         "recipe": name,
         "settings": {**BASE, **RECIPES[name]},
@@ -127,6 +134,10 @@ def _oracle(noisy: bool) -> dict[str, float]:
 def _gap(found: list[dict[str, Any]], horizon: int) -> float:
     j = str(horizon)
     return statistics.mean(one["oracle"][j] - one["r2"][j] for one in found)
+
+
+def _shown(gap: float) -> str:
+    return f"{gap:.4f}" if gap < 1 else "diverges"
 
 
 def _result(name: str, noisy: bool, seed: int) -> dict[str, Any] | None:
