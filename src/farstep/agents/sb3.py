@@ -150,7 +150,7 @@ def _sac_settings(config: AgentConfig) -> dict[str, Any]:
     }
 
 
-def _cosine(rate: float, left: float | int) -> float:
+def _cosine(rate: float, left: float) -> float:
     """Return the learning rate when a share of the steps is left."""
     return rate * (1 + math.cos(math.pi * (1 - left))) / 2
 
