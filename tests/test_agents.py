@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import jax
@@ -19,9 +18,7 @@ from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
 from farstep.agents.imagined import ImaginedTraining
-from farstep.agents.losses import Transitions
 from farstep.agents.program import imagined_returns, live
-from farstep.agents.sac import create_learner, update
 from farstep.agents.train import train
 from farstep.agents.training import identity
 from farstep.datasets.reading import read
@@ -206,22 +203,6 @@ def test_another_reward_is_another_training(imagined: Imagination):
 def test_bad_settings_are_one_line(imagined: Imagination, settings, message):
     with pytest.raises(FarstepError, match=message):
         train(imagined, TINY, **settings)
-
-
-def test_a_cosine_ends_at_a_rate_of_zero():
-    config = dataclasses.replace(TINY, steps=60, learning_starts=20, num_envs=4, schedule="cosine")
-    assert config.updates == 10 * config.gradient_steps
-    learner = create_learner(jax.random.key(0), 2, 1, config)
-    once = jax.jit(partial(update, config=config))
-    batch = Transitions(
-        jnp.ones((4, 2)), jnp.zeros((4, 1)), jnp.ones(4), jnp.ones((4, 2)), jnp.zeros(4)
-    )
-    moved = []
-    for number in range(config.updates + 1):
-        new, _ = once(learner, batch, jax.random.key(number))
-        moved.append(float(jnp.abs(new.actor[0].weight - learner.actor[0].weight).max()))
-        learner = new
-    assert moved[-1] == 0.0 and 0 < moved[-2] < moved[0] / 5
 
 
 def test_presets():

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, check_words, replaced
+from farstep.fields import check_least, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
@@ -31,8 +31,6 @@ class AgentConfig:
     """Transitions that are remembered."""
     learning_rate: float = 3e-4
     """Of Adam, for actor, critics and temperature."""
-    schedule: Literal["constant", "cosine"] = "constant"
-    """Of the learning rate; cosine falls to zero over all updates."""
     gamma: float = 0.99
     """Discount of later rewards."""
     tau: float = 0.005
@@ -48,12 +46,6 @@ class AgentConfig:
     eval_episodes: int = 1
     """Real episodes of an evaluation."""
 
-    @property
-    def updates(self) -> int:
-        """Updates of all steps together."""
-        turns = (self.steps - self.learning_starts) // self.num_envs
-        return max(turns * self.gradient_steps, 1)
-
     def check(self) -> None:
         """Fail with one line if a setting makes no sense."""
         least = {
@@ -61,7 +53,6 @@ class AgentConfig:
             "buffer_size": 1, "eval_every": 1, "eval_episodes": 0,
         }  # fmt: skip
         check_least(least, vars(self))
-        check_words(AgentConfig, vars(self))
         if self.agent not in AGENTS:
             raise FarstepError(
                 f"there is no agent '{self.agent}' for continuous actions. "

@@ -55,7 +55,7 @@ def create_learner(
     start = 1.0 if config.ent_coef is None else config.ent_coef
     log_temperature = jnp.log(jnp.array(start, jnp.float32))  # with a type of its own: no retrace
     parameters: Any = (actor, critics, log_temperature)
-    adam = _adam(config)
+    adam = optimiser(config.learning_rate, None, None)
     return Learner(
         actor=actor,
         critics=critics,
@@ -93,19 +93,19 @@ def update(
     )
     q_loss, gradient = jax.value_and_grad(critic_loss)(learner.critics, batch, y)
     actor_state, critic_state, temperature_state = learner.optimisers
-    adam = _adam(config)
-    critics, critic_state = _moved(learner.critics, gradient, critic_state, adam)
+    rate = config.learning_rate
+    critics, critic_state = _moved(learner.critics, gradient, critic_state, rate)
     (pi_loss, log_density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
         learner.actor, critics, batch.states, noise, temperature
     )
-    actor, actor_state = _moved(learner.actor, gradient, actor_state, adam)
+    actor, actor_state = _moved(learner.actor, gradient, actor_state, rate)
     log_temperature = learner.log_temperature
     if config.ent_coef is None:
         aim = config.target_entropy
         aim = -float(batch.actions.shape[1]) if aim is None else aim
         gradient = jax.grad(temperature_loss)(log_temperature, log_density, aim)
         log_temperature, temperature_state = _moved(
-            log_temperature, gradient, temperature_state, adam
+            log_temperature, gradient, temperature_state, rate
         )
     target_critics = jax.tree.map(
         lambda slow, new: (1 - config.tau) * slow + config.tau * new,
@@ -136,14 +136,7 @@ def learn(
     return jax.lax.fori_loop(0, config.gradient_steps, once, start)
 
 
-def _adam(config: AgentConfig) -> optax.GradientTransformation:
-    total = config.updates if config.schedule == "cosine" else None
-    return optimiser(config.learning_rate, total, None)
-
-
-def _moved(
-    parameters: Any, gradient: Any, state: optax.OptState, adam: optax.GradientTransformation
-) -> tuple[Any, Any]:
+def _moved(parameters: Any, gradient: Any, state: optax.OptState, rate: float) -> tuple[Any, Any]:
     """Return parameters and optimiser after one step of Adam."""
-    changes, state = adam.update(gradient, state, parameters)
+    changes, state = optimiser(rate, None, None).update(gradient, state, parameters)
     return optax.apply_updates(parameters, changes), state

@@ -1,8 +1,6 @@
 """Agents of Stable-Baselines3, in an imagined or a real system; the paper's way."""
 
 import dataclasses
-import math
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,21 +136,14 @@ _SQUASHED = ("relu", "squash")
 
 def _sac_settings(config: AgentConfig) -> dict[str, Any]:
     """Return the settings in Stable-Baselines3's own words."""
-    names = ("buffer_size", "learning_starts", "batch_size", "tau")
-    rate = config.learning_rate
+    names = ("learning_rate", "buffer_size", "learning_starts", "batch_size", "tau")
     return {
         **{name: getattr(config, name) for name in names},
-        "learning_rate": partial(_cosine, rate) if config.schedule == "cosine" else rate,
         "gradient_steps": config.gradient_steps,
         "ent_coef": "auto" if config.ent_coef is None else config.ent_coef,
         "target_entropy": "auto" if config.target_entropy is None else config.target_entropy,
         "policy_kwargs": {"net_arch": list(config.net_arch)},
     }
-
-
-def _cosine(rate: float, left: float) -> float:
-    """Return the learning rate when a share of the steps is left."""
-    return rate * (1 + math.cos(math.pi * (1 - left))) / 2
 
 
 def _layers(policy: Any, algorithm: str) -> list[tuple[np.ndarray, np.ndarray]]:
