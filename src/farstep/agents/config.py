@@ -76,7 +76,7 @@ class AgentConfig:
 
 PRESETS = {
     "paper": AgentConfig(),
-    "fast": AgentConfig(num_envs=10, gradient_steps=2),
+    "fast": AgentConfig(steps=470_000, num_envs=10, gradient_steps=2),
 }
 """`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps."""
 
