@@ -1,18 +1,8 @@
 """Data and helpers that several test files share."""
 
-import atexit
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import NamedTuple
-
-# All workers and the processes they start share what they compile. Before JAX is imported.
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="farstep-compiled-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
-    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 import numpy as np
 import pytest
