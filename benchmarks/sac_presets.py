@@ -45,10 +45,10 @@ def run() -> Result:
     save_chart(chart, FIGURE, force=True)
     paper = [one for one in runs if one[0] == "paper"]
     aim = statistics.mean(statistics.mean(found[one]["returns"]) for one in paper)
-    time = statistics.mean(curves[one].last["cpu_seconds"] for one in paper)
+    time = statistics.mean(curves[one].last["cpu_seconds"] or 0.0 for one in paper)
     rows = []
     for (name, seed), one in curves.items():
-        returns, seconds = np.array(found[name, seed]["returns"]), one.last["cpu_seconds"]
+        returns, seconds = np.array(found[name, seed]["returns"]), one.last["cpu_seconds"] or 0.0
         rows.append(
             (
                 *(name, str(seed), f"{one.last['steps']:.0f}", f"{one.last['updates']:.0f}"),
