@@ -1,8 +1,8 @@
 """Pure-batch RL on the shipped datasets: real and imagined returns for h = 1 and h = 4.
 
-The same as `farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --seeds 3
---epochs 50 --agent-option steps=100000`. Results are kept in `results/offline_returns`, which is
-committed: what is there is not computed again.
+The same as `farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --target
+delta --seeds 3 --epochs 50 --agent-option steps=100000`. Results are kept in
+`results/offline_returns`, which is committed: what is there is not computed again.
 """
 
 import json
