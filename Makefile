@@ -11,9 +11,8 @@ demo: .venv/installed
 	$(BIN)/farstep collect cartpole-swingup --policy random --episodes 10 --seed 1 --out demo/random
 	$(BIN)/farstep data info demo/random --horizon 100
 	$(BIN)/farstep data plot demo/random cartpole-swingup/random --out demo/figures
-	$(BIN)/farstep fit cartpole-swingup/random --target delta --epochs 5 --out demo/h1
-	$(BIN)/farstep fit cartpole-swingup/random --horizon 4 --weights decay:0.75 --target delta --epochs 5 \
-		--out demo/h4
+	$(BIN)/farstep fit cartpole-swingup/random --horizon 1 --weights uniform --epochs 5 --out demo/h1
+	$(BIN)/farstep fit cartpole-swingup/random --horizon 4 --weights decay:0.75 --epochs 5 --out demo/h4
 	$(BIN)/farstep score demo/h1 demo/h4 --data cartpole-swingup/random --horizon 100 --out demo/score
 	$(BIN)/farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --epochs 5 --seeds 1 \
 		--agent-option steps=20000 eval_every=5000 --out demo/offline

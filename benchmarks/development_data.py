@@ -33,6 +33,7 @@ def good_model(parts: Split) -> Model:
     return fit(
         parts.train,
         parts.validation,
+        "paper",
         horizon=5,
         target="delta",
         depth=3,

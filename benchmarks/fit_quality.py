@@ -59,7 +59,7 @@ def _one(target: str, settings: dict[str, Any], seed: int) -> dict:
     if not path.exists():
         train, validation, test = load(DATA).split(SPLIT_SEED)
         start = time.process_time()
-        model = fit(train, validation, **settings, target=target, epochs=EPOCHS, seed=seed)
+        model = fit(train, validation, "paper", **settings, target=target, epochs=EPOCHS, seed=seed)
         seconds = time.process_time() - start
         values = mean_r_squared(r_squared(model.dynamics, test, max(HORIZONS)))
         curves = model.record["curves"]

@@ -68,13 +68,13 @@ def _prepared(horizon: int, rematerialise: bool = False):
 
     from farstep import load
     from farstep.dynamics.network_dynamics import NetworkDynamics
-    from farstep.fitting.config import FitConfig
+    from farstep.fitting.config import fit_config
     from farstep.fitting.fit import FitRun
     from farstep.fitting.training import initial_state
     from farstep.weights import profile
 
     train, validation, _ = load("cartpole-swingup/random").split()
-    config = FitConfig(horizon=horizon, loss="nll", rematerialise=rematerialise)
+    config = fit_config("paper", horizon=horizon, loss="nll", rematerialise=rematerialise)
     run = FitRun(train, validation, config, profile("uniform"))
     dynamics = NetworkDynamics.create(jax.random.key(0), run.scaling, run.form, 1, 0.1)
     state = initial_state(dynamics, horizon, run.recipe)

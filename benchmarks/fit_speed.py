@@ -96,13 +96,13 @@ def epochs_per_second(**settings: Any) -> float:
 
     from farstep import load
     from farstep.dynamics.network_dynamics import NetworkDynamics
-    from farstep.fitting.config import FitConfig
+    from farstep.fitting.config import fit_config
     from farstep.fitting.fit import FitRun, compiled_epoch
     from farstep.fitting.training import initial_state
     from farstep.weights import profile
 
     train, validation, _ = load("cartpole-swingup/random").split()
-    config = FitConfig(batch=BATCH, **settings)
+    config = fit_config("paper", batch=BATCH, **settings)
     run = FitRun(train, validation, config, profile("uniform"))
     dynamics = NetworkDynamics.create(jax.random.key(0), run.scaling, run.form, 1, 0.1)
     state = initial_state(dynamics, config.horizon, run.recipe)

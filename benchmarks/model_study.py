@@ -7,6 +7,7 @@ again. The four named datasets are not looked at.
 import json
 import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from benchmarks.harness import RESULTS, Result
 from benchmarks.pinned import run_all
 from farstep.errors import DivergedError
 from farstep.files import publish
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PAPER
 from farstep.fitting.fit import fit
 from farstep.scoring.errors import errors, mean_r_squared, r_squared
 from farstep.systems.registry import system_of
@@ -100,7 +101,7 @@ def run() -> Result:
 def make(name: str, noisy: bool, seed: int) -> None:
     """Fit and score one model, and keep its result."""
     parts = sac_trace(_SYSTEMS[noisy]).split()
-    config = FitConfig(**{**BASE, **RECIPES[name]}, seed=seed)
+    config = replace(PAPER, **{**BASE, **RECIPES[name]}, seed=seed)
     began = time.process_time()
     try:
         model = fit(parts.train, parts.validation, config)

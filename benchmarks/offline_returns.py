@@ -1,7 +1,7 @@
 """Pure-batch RL on the shipped datasets: real and imagined returns for h = 1 and h = 4.
 
-The same as `farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --target
-delta --seeds 3 --epochs 50 --agent-option steps=100000`. Results are kept in
+The same as `farstep offline cartpole-swingup/random --model-preset paper --horizon 4 --weights
+decay:0.75 --target delta --seeds 3 --epochs 50 --agent-option steps=100000`. Results are kept in
 `results/offline_returns`, which is committed: what is there is not computed again.
 """
 
@@ -52,6 +52,7 @@ def _offline(data: str, horizon: int, weights: str) -> Offline:
     if not stored.exists():
         done = offline(
             data,
+            "paper",
             out=WORK / f"offline-{name}",
             seeds=SEEDS,
             agent=AgentConfig(steps=STEPS, num_envs=10, gradient_steps=2),

@@ -22,7 +22,7 @@ from farstep.report.animation import animation
 from farstep.scoring.trajectories import trajectories
 from farstep.signals import Signals
 
-QUICK: dict[str, Any] = {"epochs": 1, "width": 8, "depth": 1, "batch": 512}
+QUICK: dict[str, Any] = {"config": "paper", "epochs": 1, "width": 8, "depth": 1, "batch": 512}
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,13 @@ from farstep.errors import FarstepError
 from farstep.exhibits import reproduce as module
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Preset, static, with_preset
 from farstep.exhibits.reproduce import EXHIBITS, reproduce
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import fit_config
 from farstep.report.scores import r2_chart
 from farstep.runs.pool import run_all
 from farstep.runs.scored_fit import ScoredFit
 from farstep.scoring.score import Score
 
-TINY = FitConfig(epochs=1, width=4, depth=1, batch=256)
+TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,31 +25,14 @@ from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
-from farstep.fitting.config import FitConfig
-from farstep.fitting.fit import FitRun, fit, hold_out
+from farstep.fitting.config import fit_config
+from farstep.fitting.fit import FitRun, fit
 from farstep.fitting.training import batch_sizes, initial_state, train_epoch
 from farstep.model import load_model
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.weights import decay, profile
 from farstep.windows import Windows
-
-TINY = {"width": 16, "epochs": 3, "batch": 16, "dropout": 0.0}
-
-
-def pendulum(episodes: int = 6, steps: int = 60, seed: int = 0) -> Episodes:
-    """A damped pendulum with torque, integrated in NumPy: state (angle, velocity)."""
-    rng = np.random.default_rng(seed)
-
-    def one() -> Episode:
-        states = [rng.uniform(-1, 1, size=2)]
-        actions = rng.uniform(-1, 1, size=(steps, 1))
-        for (torque,) in actions:
-            angle, velocity = states[-1]
-            velocity = velocity + 0.1 * (-4 * np.sin(angle) - 0.2 * velocity + 2 * torque)
-            states.append(np.array([angle + 0.1 * velocity, velocity]))
-        return Episode(np.stack(states).astype(np.float32), actions.astype(np.float32))
-
-    return Episodes.from_list([one() for _ in range(episodes)])
+from pendulum import TINY, pendulum
 
 
 def _arrays(tree: object) -> list[np.ndarray]:
@@ -57,7 +41,8 @@ def _arrays(tree: object) -> list[np.ndarray]:
 
 def test_more_steps_ahead_make_a_model_that_is_better_far_out():
     train, validation, test = pendulum(30), pendulum(4, seed=1), pendulum(6, seed=2)
-    settings = {"width": 32, "epochs": 30, "dropout": 0.0, "normalisation": "none"}
+    settings: dict[str, Any] = {"config": "paper", "width": 32, "epochs": 30, "dropout": 0.0}
+    settings["normalisation"] = "none"
     far = {}
     for horizon in (1, 8):
         model = fit(train, validation, horizon=horizon, target="delta", **settings)
@@ -86,9 +71,7 @@ def test_every_window_contributes_exactly_once_an_epoch(monkeypatch: pytest.Monk
             for episode, n in zip(whole, lengths, strict=True)
         ]
     )
-    run = FitRun(
-        data, data, FitConfig(horizon=3, batch=4, **_without(TINY, "batch")), profile("uniform")
-    )
+    run = FitRun(data, data, fit_config("paper", horizon=3, width=16, batch=4), profile("uniform"))
     gathered: list[int] = []
     gather = Windows.gather
 
@@ -107,15 +90,11 @@ def test_every_window_contributes_exactly_once_an_epoch(monkeypatch: pytest.Monk
     assert sorted(gathered) == list(range(data.num_windows(3)))
 
 
-def _without(settings: dict, *names: str) -> dict:
-    return {name: value for name, value in settings.items() if name not in names}
-
-
 def test_one_step_ahead_is_ordinary_training():
     """The same losses and weights as a hand-written one-step loop over the same batches."""
     data = pendulum(2, 40)
     # With batch normalisation a bias has no gradient, and Adam moves it by rounding errors.
-    config = FitConfig(width=16, batch=16, dropout=0.2, normalisation="layer")
+    config = fit_config("paper", width=16, batch=16, dropout=0.2, normalisation="layer")
     run = FitRun(data, data, config, profile("uniform"))
     dynamics = NetworkDynamics.create(jax.random.key(0), run.scaling, run.form, 1, 0.1)
     state = initial_state(dynamics, 1, run.recipe)
@@ -149,7 +128,8 @@ def test_one_step_ahead_is_ordinary_training():
 
 def test_the_networks_gradient_agrees_with_finite_differences():
     data = pendulum(2, 20)
-    config = FitConfig(horizon=4, width=8, dropout=0.0, normalisation="layer", weights="decay:0.8")
+    settings = {"width": 8, "dropout": 0.0, "normalisation": "layer", "weights": "decay:0.8"}
+    config = fit_config("paper", horizon=4, **settings)
     run = FitRun(data, data, config, profile(config.weights))
     dynamics = NetworkDynamics.create(jax.random.key(0), run.scaling, run.form, 1, 0.1)
     states, actions = run.windows.gather(jnp.arange(8))
@@ -309,16 +289,6 @@ def test_a_linear_model_is_fitted_in_closed_form():
     np.testing.assert_allclose(mean, [0.1 - 0.04 * np.sin(0.1), -0.4 * np.sin(0.1)], atol=0.02)
 
 
-def test_holding_out_takes_whole_episodes_or_the_end_of_the_only_one():
-    train, held = hold_out(pendulum(20))
-    assert (len(train), len(held)) == (18, 2)
-    train, held = hold_out(pendulum(1, 60))
-    assert train.lengths.tolist() == [54]
-    assert held.lengths.tolist() == [6]
-    np.testing.assert_array_equal(train.states[-1], held.states[0])
-    assert fit(pendulum(1, 60), **TINY).record["validation"] == held.fingerprint
-
-
 def test_a_fit_that_diverges_says_where_and_what_to_try():
     settings = {**TINY, "normalisation": "none", "activation": "relu", "learning_rate": 1e6}
     with pytest.raises(FarstepError, match=r"diverged in epoch \d+: the loss \d+ step.*clip=1"):
@@ -351,7 +321,7 @@ def test_numpys_numbers_are_settings_too():
         ({"horizn": 3}, "there is no setting 'horizn'. Did you mean 'horizon'"),
         ({"horizon": 0}, "horizon must be a whole number of at least 1"),
         ({"seed": 2**70}, "seed must be"),
-        ({"batch": 1}, "at least two windows"),
+        ({"batch": 1, "normalisation": "batch"}, "at least two windows"),
         ({"angles": ((1, 1),)}, "two different dimensions"),
         ({"model": "linear", "members": 2}, "members at 1"),
         ({"horizon": 2, "weights": lambda _: 1.0}, "one weight for each"),
@@ -362,7 +332,10 @@ def test_numpys_numbers_are_settings_too():
         ({"weights": "decy:1"}, "Did you mean 'decay'"),
         ({"gradient": "cut"}, "there is no gradient"),
         ({"angles": ((0, 5),)}, "beyond the 2 states"),
-        ({"model": "linear", "horizon": 2}, "one step ahead"),
+        ({"model": "linear", "stride": 2}, "one step ahead"),
+        ({"config": "papr"}, "no preset 'papr'. Did you mean 'paper'"),
+        ({"compositions": 0}, "compositions must be a whole number"),
+        ({"epochs": 0}, "epochs must be a whole number"),
     ],
 )
 def test_bad_settings_are_errors(settings: dict, said: str):
@@ -458,13 +431,15 @@ def test_sigkill_loses_nothing(tmp_path: Path):
 
 def test_the_command_fits_and_says_where(farstep: Callable, tmp_path: Path):
     path = write(pendulum(10), tmp_path / "data.npz")
-    options = ("--horizon", 2, "--weights", "decay:0.5", "--epochs", 2, "--width", 8)
+    options = ("--preset", "paper", "--horizon", 2, "--weights", "decay:0.5", "--epochs", 2)
+    options = (*options, "--width", 8)
     result = farstep("fit", path, *options, "--out", tmp_path / "model")
     assert result.code == 0, result.err
     assert f"wrote {tmp_path / 'model' / 'model.safetensors'}" in result.out
     assert (tmp_path / "model" / "training.png").stat().st_size > 5000
     model = load_model(tmp_path / "model")
     assert model.config["weights"] == "decay:0.5"
+    assert model.config["activation"] == "tanh"
     train, validation, _ = pendulum(10).split(0)
     assert model.record["train"] == train.fingerprint
     assert model.record["validation"] == validation.fingerprint

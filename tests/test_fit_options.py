@@ -14,12 +14,12 @@ from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PRESETS, FitConfig, fit_config
 from farstep.fitting.fit import FitRun, fit
 from farstep.fitting.optimiser import optimiser
 from farstep.fitting.training import initial_state, train_epoch
 from farstep.weights import profile
-from test_fit import TINY, pendulum
+from pendulum import TINY, pendulum
 
 KEY = jax.random.key(0)
 PLAIN = {**TINY, "normalisation": "none"}
@@ -28,7 +28,7 @@ SMALL = {"width": 8, "dropout": 0.0, "normalisation": "none"}
 
 def _epoch(data: Episodes, updates: int = 0, **settings):
     """Return the model before, the state after one epoch from some updates on, and its record."""
-    run = FitRun(data, data, FitConfig(**{**SMALL, **settings}), profile("uniform"))
+    run = FitRun(data, data, fit_config("paper", **{**SMALL, **settings}), profile("uniform"))
     dynamics = NetworkDynamics.create(KEY, run.scaling, run.form, 1, 0.1)
     state = initial_state(dynamics, run.config.horizon, run.recipe)
     state = state._replace(updates=jnp.array(updates, jnp.int32))
@@ -93,7 +93,7 @@ def test_noise_on_inputs_is_of_the_size_that_is_asked_for():
     """In a world that stands still, a model that predicts no change errs by the noise alone."""
     still = Episodes.from_list([Episode(np.zeros((401, 2), np.float32), np.zeros((400, 1)))])
     settings = {"target": "delta", "depth": 0, "batch": 400, "input_noise": 0.3}
-    run = FitRun(still, still, FitConfig(**{**SMALL, **settings}), profile("uniform"))
+    run = FitRun(still, still, fit_config("paper", **{**SMALL, **settings}), profile("uniform"))
     dynamics = NetworkDynamics.create(KEY, run.scaling, run.form, 1, 0.1)
     unmoved = jax.tree.map(jnp.zeros_like, dynamics.network)
     dynamics = NetworkDynamics(**{**vars(dynamics), "network": unmoved})
@@ -122,7 +122,10 @@ def test_units_of_the_target_scale_the_loss():
     ("settings", "said"),
     [
         ({"average": 1.0}, "average must lie between 0 and 1"),
-        ({"average": 0.9}, "batch normalisation are not of averaged weights"),
+        (
+            {"average": 0.9, "normalisation": "batch"},
+            "batch normalisation are not of averaged weights",
+        ),
         ({"weight_decay": -1.0}, "weight_decay must be 0 or more"),
         ({"input_noise": -0.1}, "input_noise must be 0 or more"),
         ({"units": "metres"}, "units"),
@@ -152,3 +155,30 @@ def test_all_of_them_continue_to_the_same_bits(tmp_path, monkeypatch: pytest.Mon
     pairs = zip(jax.tree.leaves(whole.dynamics), jax.tree.leaves(resumed.dynamics), strict=True)
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
+
+
+def test_presets_are_where_settings_start_from():
+    assert fit_config() == FitConfig() == PRESETS["recommended"]
+    paper = fit_config("paper", horizon=4)
+    assert (paper.horizon, paper.width, paper.depth, paper.activation) == (4, 256, 2, "tanh")
+    assert (paper.normalisation, paper.dropout, paper.batch) == ("batch", 0.1, 64)
+
+
+def test_small_data_are_passed_over_until_the_updates_are_made():
+    small: dict[str, Any] = {
+        "width": 4,
+        "depth": 1,
+        "horizon": 2,
+        "batch": 16,
+        "weights": "uniform",
+    }
+    model = fit(pendulum(2, 41), pendulum(1), compositions=240, **small)
+    assert len(model.record["curves"][0]["score"]) == 3  # of 50 updates, ten passes each
+    large = fit(pendulum(30, 41), pendulum(1), compositions=240, **small)
+    assert len(large.record["curves"][0]["score"]) == 2  # of 75
+
+
+def test_compositions_take_the_place_of_a_presets_epochs():
+    assert fit_config("paper", compositions=50).epochs is None
+    assert fit_config("paper", compositions=50, epochs=2).epochs == 2
+    assert fit_config(FitConfig(width=8), depth=1).width == 8

@@ -12,7 +12,7 @@ from farstep.errors import FarstepError
 from farstep.fitting.fit import fit
 from farstep.model import Model, load_model
 from farstep.signals import Signals
-from test_fit import TINY, pendulum
+from pendulum import TINY, pendulum
 
 KINDS = {
     "network": {},

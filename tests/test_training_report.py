@@ -6,7 +6,7 @@ import pytest
 from farstep.errors import FarstepError
 from farstep.fitting.fit import fit
 from farstep.report.training import plot_training, training_figure
-from test_fit import TINY, pendulum
+from pendulum import TINY, pendulum
 
 
 def test_the_curve_has_a_line_for_each_horizon_and_marks_the_best_epoch():

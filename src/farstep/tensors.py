@@ -68,6 +68,14 @@ def from_arrays(like: T, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
     return jax.tree_util.tree_map_with_path(leaf, like)
 
 
+def shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a pytree's arrays, by the path that leads to each."""
+    import jax
+
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path): tuple(leaf.shape) for path, leaf in leaves}
+
+
 def digest(arrays: Mapping[str, np.ndarray]) -> str:
     """Return a SHA-256 of named arrays."""
     found = hashlib.sha256()

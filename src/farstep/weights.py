@@ -65,6 +65,16 @@ class Uniform(Profile):
 
 
 @dataclass(frozen=True)
+class Auto(Uniform):
+    """1/h each; h itself is chosen by the fit, up to the horizon that is given."""
+
+    @property
+    def text(self) -> str:
+        """`auto`."""
+        return "auto"
+
+
+@dataclass(frozen=True)
 class Decay(Profile):
     """Proportional to β^j: below 1 the near horizons count more, above 1 the far ones."""
 
@@ -221,6 +231,7 @@ def learned(entropy: float | int = 0.0) -> Learned:
 
 
 _KINDS: dict[str, Callable[..., Profile]] = {
+    "auto": Auto,
     "uniform": uniform,
     "decay": decay,
     "explicit": explicit,
@@ -263,5 +274,5 @@ def _parsed(given: str, kind: str, rest: str) -> Profile:
     except (ValueError, TypeError) as error:
         if isinstance(error, FarstepError):
             raise
-        forms = "uniform, decay:0.75, explicit:0.3,0.7, proportional, learned or learned:0.1"
+        forms = "auto, uniform, decay:0.75, explicit:0.3,0.7, proportional, learned or learned:0.1"
         raise FarstepError(f"weights '{given}' are not of a known form: {forms}.") from error

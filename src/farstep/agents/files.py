@@ -19,6 +19,7 @@ from farstep.policy import POLICY_FILE, Policy, load_policy
 
 BEST_FILE = "best.safetensors"
 """The policy with the highest real return of all evaluations."""
+_LEARNER = "learner.safetensors"
 _CHECKPOINT = "checkpoint.safetensors"
 _ROWS = ".replay.rows"
 T = TypeVar("T")
@@ -35,6 +36,8 @@ class Agent:
     curve: AgentCurve
     episodes: Episodes | None = None
     """Of an agent that was trained on a real system: every episode of it."""
+    learner: Any = None
+    """Of an agent that was trained inside a model: its networks and optimisers, to go on from."""
 
     def __repr__(self) -> str:
         """One line, without the policies' numbers."""
@@ -61,8 +64,11 @@ class AgentFiles:
     force: bool = False
     """Start over in place of another training."""
 
-    def finished(self) -> Agent | None:
-        """Return what this very training gave, if it was stored already."""
+    def finished(self, learner: Any = None) -> Agent | None:
+        """Return what this very training gave, if it was stored already.
+
+        Of the `learner` only the shapes are used; without it none is read.
+        """
         if self.folder is None or self.force or not (self.folder / POLICY_FILE).exists():
             return None
         policy, best = (load_policy(self.folder / name) for name in (POLICY_FILE, BEST_FILE))
@@ -71,7 +77,11 @@ class AgentFiles:
                 f"{self.folder} holds an agent with other settings, model or data; choose another "
                 "place, or pass --force (force=True) to start over."
             )
-        return Agent(policy, best, AgentCurve.from_json(policy.record["curve"]))
+        curve, path = AgentCurve.from_json(policy.record["curve"]), self.folder / _LEARNER
+        if learner is None or not path.exists():
+            return Agent(policy, best, curve)
+        arrays, _ = tensors.decode(path, "learner")
+        return Agent(policy, best, curve, learner=tensors.from_arrays(learner, arrays))
 
     def check(self) -> None:
         """Fail now if the results could not be written at the end, or another's would be lost.
@@ -83,7 +93,7 @@ class AgentFiles:
         check_output(self.folder / POLICY_FILE, self.force)
         path = self.folder / _CHECKPOINT
         if self.force:
-            for name in (POLICY_FILE, BEST_FILE, _CHECKPOINT):
+            for name in (POLICY_FILE, BEST_FILE, _LEARNER, _CHECKPOINT):
                 (self.folder / name).unlink(missing_ok=True)
         elif path.exists() and tensors.decode(path, "checkpoint")[1]["identity"] != self.identity:
             raise FarstepError(
@@ -122,6 +132,10 @@ class AgentFiles:
         """Write both policies, the last one last: it says that all is there."""
         if self.folder is not None:
             agent.best.save(self.folder / BEST_FILE, force=True)
+            if agent.learner is not None:
+                arrays = tensors.to_arrays(agent.learner)
+                content = tensors.encode(arrays, {"identity": self.identity})
+                publish(self.folder / _LEARNER, {"": content}, force=True)
             agent.policy.save(self.folder / POLICY_FILE)
             (self.folder / _CHECKPOINT).unlink(missing_ok=True)
             for path in self.folder.glob(".*.part"):  # of writes that were killed

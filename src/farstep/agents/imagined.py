@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from farstep import tensors
 from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve, check_finite, described, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
 from farstep.agents.program import AgentState, Tally, imagined_returns, initial_state, live
+from farstep.agents.sac import Learner
 from farstep.agents.training import (
     IMAGINED_EPISODES,
     as_policy,
@@ -20,6 +22,7 @@ from farstep.agents.training import (
     record,
     say,
 )
+from farstep.errors import FarstepError
 from farstep.imagination.imagine import Imagination
 from farstep.progress import Bar
 from farstep.tensorboard import TensorBoard
@@ -46,14 +49,18 @@ class ImaginedTraining:
     imagination: Imagination
     config: AgentConfig
     seed: int
+    start: Learner | None = None
+    """What the agent begins with, in place of random numbers."""
 
     def __post_init__(self) -> None:
         self.keys = Keys(*jax.random.split(jax.random.key(self.seed), 3))
 
     def run(self, out: Path | None, force: bool) -> Agent:
         """Train from where the checkpoint stands; what is finished is read."""
-        files = AgentFiles(out, identity(self.imagination, self.config, self.seed), force)
-        finished = files.finished()
+        self._check_start()
+        told = identity(self.imagination, self.config, self.seed, self.start)
+        files = AgentFiles(out, told, force)
+        finished = files.finished(jax.eval_shape(self.first).learner)
         if finished is not None:
             say(notes(finished.curve))
             return finished
@@ -71,9 +78,24 @@ class ImaginedTraining:
         say(notes(at.curve))
         return files.store(self._agent(at, files.identity))
 
+    def _check_start(self) -> None:
+        """Fail if the agent to start from has other networks."""
+        world, config = self.imagination.world, self.config
+        new = jax.eval_shape(lambda: initial_state(self.keys.first, world, config).learner)
+        if self.start is not None and tensors.shapes(self.start) != tensors.shapes(new):
+            raise FarstepError(
+                "the agent to start from has other networks (net_arch), states or actions."
+            )
+
     def first(self) -> AgentState:
         """Return a new agent in new systems."""
-        return initial_state(self.keys.first, self.imagination.world, self.config)
+        state = initial_state(self.keys.first, self.imagination.world, self.config)
+        if self.start is None:
+            return state
+        learner = copied(self.start)
+        if self.config.ent_coef is not None:
+            learner = learner._replace(log_temperature=state.learner.log_temperature)
+        return state._replace(learner=learner)
 
     def _new(self) -> Progress:
         state = self.first()
@@ -118,7 +140,7 @@ class ImaginedTraining:
             as_policy(actor, self.imagination.system, kept)
             for actor in (at.state.learner.actor, at.best)
         )
-        return Agent(last, best, at.curve)
+        return Agent(last, best, at.curve, learner=at.state.learner)
 
 
 def _status(now: dict[str, float | None], curve: AgentCurve) -> str:

@@ -7,6 +7,7 @@ from farstep.agents.config import AgentConfig, agent_config, configured
 from farstep.agents.files import Agent
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.online import OnlineTraining
+from farstep.agents.sac import Learner
 from farstep.errors import FarstepError
 from farstep.imagination.imagine import Imagination
 from farstep.systems.registry import system as system_named
@@ -21,6 +22,7 @@ def train(
     config: AgentConfig | str | None = None,
     *,
     seed: int = 0,
+    start: Agent | None = None,
     out: str | Path | None = None,
     force: bool = False,
     **settings: Any,
@@ -33,6 +35,8 @@ def train(
         config: The settings, or the name of a preset: `paper` or `fast`. Settings given by name
             replace its fields.
         seed: The same seed gives the same agent.
+        start: An agent that was trained inside a model, to go on from: its networks and optimisers;
+            what it remembers is not taken over.
         out: A directory for policies, curve and checkpoints: a training that was killed continues
             from there, to the same result.
         force: Start over where `out` holds another agent.
@@ -55,14 +59,24 @@ def train(
         chosen = configured(config, settings)
     else:
         chosen = agent_config(config or "paper", **settings)
+    learner = None if start is None else _learner(start, chosen, real)
     if chosen.agent != "sac":
         from farstep.agents.sb3 import SB3Training
 
         return SB3Training(_place(where), chosen, seed).run(folder, force)
     if real:
         return OnlineTraining(_place(where), chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
-    return ImaginedTraining(where, chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
+    return ImaginedTraining(where, chosen, seed, learner).run(folder, force)  # pyright: ignore[reportArgumentType]
 
 
 def _place(where: Imagination | System | str) -> Imagination | System:
     return system_named(where) if isinstance(where, str) else where
+
+
+def _learner(start: Agent, config: AgentConfig, real: bool) -> Learner:
+    if not isinstance(start, Agent) or start.learner is None or real or config.agent != "sac":
+        raise FarstepError(
+            "only the built-in agent goes on from another: give one that `train` returned, both "
+            "inside a model."
+        )
+    return start.learner

@@ -30,8 +30,8 @@ _MUCH = 0.2
 _VERSIONS = ("farstep", "jax", "optax", "numpy")
 
 
-def identity(where: Imagination | System, config: AgentConfig, seed: int) -> str:
-    """Return a text that is the same for the same settings, system, model and data."""
+def identity(where: Imagination | System, config: AgentConfig, seed: int, start: Any = None) -> str:
+    """Return a text that is the same for the same settings, system, model, data and start."""
     system = where.system if isinstance(where, Imagination) else where
     functions = (system.reward, system.terminated, system.reset)
     parts: dict[str, Any] = {
@@ -42,6 +42,8 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int) -> str
         "functions": [source_of(function) for function in functions],
         "seed": seed,
     }
+    if start is not None:
+        parts["start"] = tensors.digest(tensors.to_arrays(start))
     if isinstance(where, Imagination):
         parts["imagination"] = changed(where.config, ImagineConfig())
         parts["world"] = tensors.digest(tensors.to_arrays(where.world))

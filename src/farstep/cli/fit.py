@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from farstep.cli.presets import FitPreset, chosen_fit
 from farstep.fitting.config import FitConfig
 
 
@@ -23,8 +24,10 @@ class Fit:
     """A file, a Minari directory, or the name of a shipped set."""
     out: Path
     """Directory for the model, its training curve (TensorBoard, PNG) and checkpoints."""
-    config: FitConfig = field(default_factory=FitConfig)
-    """Settings; the defaults are the paper's."""
+    preset: FitPreset = "recommended"
+    """Settings that those below are changes of; with --help their values are shown."""
+    config: FitConfig = field(default_factory=chosen_fit)
+    """Settings, and their values in the preset."""
     learn_reward: bool = False
     """Fit the recorded rewards too, for a system whose reward is not known."""
     split_seed: int = 0

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from farstep.cli.presets import FitPreset, chosen_fit
 from farstep.fitting.config import FitConfig
 
 
@@ -25,8 +26,10 @@ class Offline:
     """A file, a Minari directory, or the name of a shipped set."""
     out: Path
     """Directory for models, agents and results."""
-    config: FitConfig = field(default_factory=lambda: FitConfig(target="delta"))
-    """How the model is fitted."""
+    model_preset: FitPreset = "recommended"
+    """How the model is fitted, apart from the changes below."""
+    config: FitConfig = field(default_factory=lambda: chosen_fit("--model-preset"))
+    """How the model is fitted, and the values in the preset."""
     seeds: int = 3
     """How many, counting up from --seed."""
     preset: Literal["paper", "fast"] = "fast"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import FitConfig, fit_config
 from farstep.report.charts import Chart
 from farstep.scoring.score import Score
 
@@ -49,7 +49,7 @@ class Exhibit:
 
 def static(horizon: int = 1, weights: str = "uniform", stride: int = 1) -> FitConfig:
     """Return the paper's settings for its R² figures: the next state as target, mse."""
-    return FitConfig(horizon=horizon, weights=weights, stride=stride, target="next", loss="mse")
+    return fit_config("paper", horizon=horizon, weights=weights, stride=stride)
 
 
 def with_preset(config: FitConfig, preset: Preset, seed: int) -> FitConfig:

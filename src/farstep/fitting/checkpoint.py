@@ -30,6 +30,8 @@ class Checkpoints:
     """Of settings and data: a checkpoint of another fit is refused."""
     replace: bool = False
     """Start over in place of another fit."""
+    name: str = "checkpoint"
+    """How the files' names begin."""
 
     def write(self, member: int, checkpoint: Checkpoint) -> None:
         """Replace a member's checkpoint, atomically."""
@@ -69,11 +71,11 @@ class Checkpoints:
     def remove(self) -> None:
         """Delete all of them."""
         if self.folder is not None:
-            for path in self.folder.glob("checkpoint-*.safetensors"):
+            for path in self.folder.glob(f"{self.name}-*.safetensors"):
                 path.unlink()
-            for path in self.folder.glob(".checkpoint-*.part"):  # of a write that was killed
+            for path in self.folder.glob(f".{self.name}-*.part"):  # of a write that was killed
                 shutil.rmtree(path, ignore_errors=True)
 
     def _path(self, member: int) -> Path:
         assert self.folder is not None
-        return self.folder / f"checkpoint-{member}.safetensors"
+        return self.folder / f"{self.name}-{member}.safetensors"

@@ -1,7 +1,7 @@
 """The settings of a fit: one flat list that the API, the command line and files share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from farstep.choices import (
     Activation,
@@ -13,19 +13,20 @@ from farstep.choices import (
     Units,
     truncation,
 )
-from farstep.errors import FarstepError
-from farstep.fields import check_least, check_words
+from farstep.errors import FarstepError, did_you_mean
+from farstep.fields import check_least, check_words, replaced
 
 
 @dataclass(frozen=True)
 class FitConfig:
-    """Everything about a fit but the data. The defaults are the paper's."""
+    """Everything about a fit but the data. The defaults are those of the preset `recommended`."""
 
     # The objective
-    horizon: int = 1
-    """Steps ahead, h: the losses at 1 to h compositions are summed."""
-    weights: str = "uniform"
-    """uniform, decay:0.75, explicit:0.3,0.7, proportional, learned or learned:0.1 (entropy)."""
+    horizon: int = 10
+    """Steps ahead, h: the losses at 1 to h compositions are summed. At most, with weights auto."""
+    weights: str = "auto"
+    """auto (uniform, and h chosen from the data), uniform, decay:0.75, explicit:0.3,0.7,
+    proportional, learned or learned:0.1 (entropy)."""
     loss: Loss = "mse"
     """mse (standard deviation fixed) or nll (learned)."""
     units: Units = "state"
@@ -38,19 +39,19 @@ class FitConfig:
     # The model
     model: Literal["network", "linear"] = "network"
     """linear is fitted in closed form, one step ahead; the other settings do not touch it."""
-    target: Target = "next"
+    target: Target = "delta"
     """Predict the next state, or its difference (delta) from this one."""
     stride: int = 1
     """Steps that one prediction spans; above 1 it is the paper's direct model."""
     width: int = 256
     """Units of a hidden layer."""
-    depth: int = 2
+    depth: int = 3
     """Hidden layers."""
-    activation: Activation = "tanh"
+    activation: Activation = "silu"
     """Of the hidden layers."""
-    normalisation: Normalisation = "batch"
+    normalisation: Normalisation = "none"
     """Of the hidden layers."""
-    dropout: float = 0.1
+    dropout: float = 0.0
     """Share of units dropped in training."""
     residual: bool = False
     """Add each hidden layer but the first to the one before it."""
@@ -62,14 +63,16 @@ class FitConfig:
     """Keep predicted states within the training range, widened by this share of it."""
 
     # The optimiser
-    epochs: int = 100
-    """At most."""
-    batch: int = 64
+    compositions: int = 36_000
+    """Updates times h, about, so that a fit costs the same for any h. Epochs, if given, count."""
+    epochs: int | None = None
+    """Passes over the data, at most, in place of a number of compositions."""
+    batch: int = 256
     """Windows in one update; batches differ by at most one."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Of Adam."""
-    schedule: Literal["constant", "cosine"] = "constant"
-    """cosine falls to zero over all epochs."""
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """cosine falls to zero over all updates."""
     clip: float | None = None
     """Largest gradient norm."""
     weight_decay: float = 0.0
@@ -86,8 +89,9 @@ class FitConfig:
     """Validation score: loss one step ahead, the weighted objective, or mean R² over horizons."""
     r2_horizon: int = 50
     """For r2: the mean is over 1 to this many steps ahead."""
-    patience: int = 20
-    """Epochs without a better score before stopping; the best weights are kept."""
+    patience: int | None = None
+    """Epochs without a better score before stopping; None goes on to the end. In either case the
+    best weights are kept."""
 
     # Several
     members: int = 1
@@ -99,13 +103,19 @@ class FitConfig:
     seed: int = 0
     """Of initial weights, batches, dropout and bootstrap."""
 
+    def passes(self, updates: int) -> int:
+        """Return how many epochs of some updates there are at most."""
+        return self.epochs or -(-self.compositions // (updates * self.horizon))
+
     def check(self) -> None:
         """Fail with one line if a setting makes no sense."""
         least = {
-            "horizon": 1, "stride": 1, "width": 1, "depth": 0, "epochs": 1, "batch": 1,
-            "r2_horizon": 1, "patience": 1, "members": 1, "seed": 0,
+            "horizon": 1, "stride": 1, "width": 1, "depth": 0, "compositions": 1, "batch": 1,
+            "r2_horizon": 1, "members": 1, "seed": 0,
         }  # fmt: skip
         check_least(least, vars(self))
+        optional = ("epochs", "patience")
+        check_least({name: 1 for name in optional if getattr(self, name) is not None}, vars(self))
         check_words(FitConfig, vars(self))
         for name in ("learning_rate", "fixed_std", "clip"):
             value = getattr(self, name)
@@ -126,13 +136,42 @@ class FitConfig:
         if self.bounds is not None and not 0 <= self.bounds < float("inf"):
             raise FarstepError(f"bounds must be 0 or more, not {self.bounds:g}.")
         truncation(self.gradient)
-        if self.model == "linear" and (self.horizon, self.stride) != (1, 1):
-            raise FarstepError("the linear model is fitted one step ahead; leave horizon at 1.")
+        if self.model == "linear" and self.stride != 1:
+            raise FarstepError("the linear model is fitted one step ahead; leave stride at 1.")
         if self.model == "linear" and self.members > 1:
             raise FarstepError("an ensemble of linear models is not fitted; leave members at 1.")
         if any(len(pair) != 2 or pair[0] == pair[1] for pair in self.angles):
             raise FarstepError(f"angles {self.angles} must be pairs of two different dimensions.")
 
 
-PAPER = FitConfig()
-"""The paper's settings: what identities are told by the differences from."""
+PAPER = FitConfig(
+    horizon=1,
+    weights="uniform",
+    target="next",
+    depth=2,
+    activation="tanh",
+    normalisation="batch",
+    dropout=0.1,
+    epochs=100,
+    batch=64,
+    learning_rate=1e-3,
+    schedule="constant",
+    patience=20,
+)
+"""The paper's settings, which also are what identities are told by the differences from."""
+PRESETS = {"recommended": FitConfig(), "paper": PAPER}
+"""`recommended`: what `benchmarks/model_study.py` found. `paper`: the paper's."""
+
+
+def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitConfig:
+    """Return a preset, or other settings, with some fields replaced.
+
+    A number of compositions takes the place of epochs that come from the preset.
+    """
+    if isinstance(preset, str):
+        if preset not in PRESETS:
+            raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
+        preset = PRESETS[preset]
+    if "compositions" in settings:
+        settings = {"epochs": None, **settings}
+    return replaced(preset, settings)

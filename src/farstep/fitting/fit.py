@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from farstep import tensors
 from farstep.checks import check_horizon
 from farstep.choices import truncation
 from farstep.dynamics.contract import Dynamics
@@ -19,19 +20,23 @@ from farstep.dynamics.linear import fit_linear
 from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
-from farstep.episodes import Episode, Episodes, check_episodes
+from farstep.episodes import Episodes, check_episodes
 from farstep.errors import DivergedError, FarstepError
-from farstep.fields import changed, identity_of, replaced
+from farstep.fields import changed, identity_of
 from farstep.files import check_output
+from farstep.fitting import auto
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.curve import Curve
+from farstep.fitting.held_out import hold_out
 from farstep.fitting.optimiser import optimiser
 from farstep.fitting.reward import fit_reward
+from farstep.fitting.settings import fit_settings
 from farstep.fitting.training import (
     Recipe,
     TrainingState,
     batch_sizes,
+    begun_from,
     initial_state,
     train_epoch,
     with_state,
@@ -40,10 +45,13 @@ from farstep.fitting.validation import residual_std, validate
 from farstep.model import MODEL_FILE, Model, load_model
 from farstep.objective import Objective
 from farstep.progress import Bar
-from farstep.systems.registry import import_attribute
 from farstep.tensorboard import TensorBoard
-from farstep.weights import Losses, Profile, profile
+from farstep.weights import Auto, Losses, Profile, Uniform
 from farstep.windows import Windows
+
+_FIT, _PILOT = "fit", "pilot"
+_LEAST_UPDATES = 50
+"""Of an epoch, where updates are counted: what follows each costs as much as some of them."""
 
 compiled_epoch = jax.jit(train_epoch, static_argnames="recipe", donate_argnames="state")
 VERSIONS = ("farstep", "jax", "equinox", "optax", "numpy")
@@ -52,10 +60,11 @@ VERSIONS = ("farstep", "jax", "equinox", "optax", "numpy")
 def fit(
     train: Episodes,
     validation: Episodes | None = None,
-    config: FitConfig | None = None,
+    config: FitConfig | str = "recommended",
     *,
     weights: str | Profile | Callable[[Losses], Losses] | Sequence[float | int] | None = None,
     learn_reward: bool = False,
+    start: Model | None = None,
     out: str | Path | None = None,
     force: bool = False,
     **settings: Any,
@@ -65,84 +74,87 @@ def fit(
     Args:
         train: What it learns from.
         validation: What decides when to stop; without it a tenth of `train` is held out.
-        config: The settings; those given by name replace its fields.
+        config: The settings, or the name of a preset: `recommended` or `paper`. Settings given by
+            name replace its fields.
         weights: Of the horizons: a profile such as `decay(0.75)`, its text, a list of numbers, or
             a function of the running losses.
         learn_reward: Fit the recorded rewards too, for systems whose reward is not known.
+        start: A model of the same form whose numbers this one begins with, in place of random
+            ones; scales are of the new data all the same.
         out: A directory for the model, the training curve for TensorBoard, and checkpoints: a
             fit that was killed continues from there, to the same result.
         force: Start over where `out` holds another model or an unfinished fit.
         **settings: Fields of `FitConfig`, such as `horizon=4`.
     """
-    for episodes in (train, validation):
-        if episodes is not None:
-            check_episodes(episodes)
-    config, chosen = _settings(config or FitConfig(), weights, settings)
-    if validation is None:
-        train, validation = hold_out(train, config.seed)
-    _check_alike(train, validation)
-    folder = None if out is None else Path(out)
-    data = {"train": train.fingerprint, "validation": validation.fingerprint}
-    settings = dataclasses.asdict(config)
-    extra = {"learn_reward": True} if learn_reward else {}
-    told = changed(config, PAPER)
-    identity = identity_of(config=told, weights_source=chosen.source, **data, **extra)
-    versions = {package: version(package) for package in VERSIONS}
-    record: dict[str, Any] = {**data, "identity": identity, "versions": versions}
-    checkpoints = Checkpoints(folder, identity, force)
-    if folder is not None:
-        finished = None if force else _finished(folder, identity)
-        if finished is not None:
-            checkpoints.remove()
-            return finished
-        check_output(folder / MODEL_FILE, force)
+    config, chosen = fit_settings(config, {**settings, "weights": weights})
     if learn_reward and config.stride > 1:
         raise FarstepError("a reward is learned of single steps; leave stride at 1.")
-    reward = fit_reward(train, validation, config) if learn_reward else None
+    if start is not None and config.model == "linear":
+        raise FarstepError("a linear model has one solution; it does not start from another.")
+    config, train, validation = _data(config, train, validation)
+    folder = None if out is None else Path(out)
+    extra: dict[str, Any] = {"learn_reward": True} if learn_reward else {}
+    if start is not None:
+        extra["start"] = tensors.digest(tensors.to_arrays(start.dynamics))
+    record = _record(train, validation, config, chosen, extra)
+    checkpoints = Checkpoints(folder, record["identity"], force)
+    if folder is not None:
+        finished = None if force else _finished(folder, record["identity"])
+        if finished is not None:
+            _remove(checkpoints)
+            return finished
+        check_output(folder / MODEL_FILE, force)
     if config.model == "linear":
         dynamics: Dynamics = fit_linear(train)
     else:
-        dynamics, record["curves"] = _fitted(FitRun(train, validation, config, chosen), checkpoints)
+        run = FitRun(train, validation, config, chosen, start and start.dynamics)
+        dynamics, config, more = _fitted(run, checkpoints)
+        record |= more
+    reward = fit_reward(train, validation, config) if learn_reward else None
+    settings = dataclasses.asdict(config)
     model = Model(dynamics, train.signals, train.system, settings, record, reward)
     if folder is not None:
         model.save(folder / MODEL_FILE, force)
-    checkpoints.remove()
+    _remove(checkpoints)
     return model
 
 
-def _fitted(run: "FitRun", checkpoints: Checkpoints) -> tuple[Dynamics, list[dict[str, Any]]]:
-    """Return the model of all members, and each one's curve."""
+def _record(
+    train: Episodes,
+    validation: Episodes,
+    config: FitConfig,
+    weights: Profile,
+    extra: dict[str, Any],
+) -> dict[str, Any]:
+    """Return what a model keeps of its making; fits of the same identity give the same model."""
+    data = {"train": train.fingerprint, "validation": validation.fingerprint}
+    told = changed(config, PAPER)
+    identity = identity_of(config=told, weights_source=weights.source, **data, **extra)
+    versions = {package: version(package) for package in VERSIONS}
+    return {**data, "identity": identity, "versions": versions}
+
+
+def _with_horizon(run: "FitRun", checkpoints: Checkpoints) -> tuple["FitRun", dict[str, Any]]:
+    """Return the fit with the horizon that a pilot's errors call for, and those errors."""
+    config = auto.pilot(run.config)
+    first = FitRun(run.train, run.validation, config, Uniform(), name=_PILOT)
+    dynamics, _ = first.member(0, dataclasses.replace(checkpoints, name=_PILOT))
+    found = auto.choose(dynamics, run.validation, run.config.horizon)
+    config = dataclasses.replace(run.config, horizon=found.horizon)
+    return dataclasses.replace(run, config=config), found._asdict()
+
+
+def _fitted(run: "FitRun", checkpoints: Checkpoints) -> tuple[Dynamics, FitConfig, dict[str, Any]]:
+    """Return the model of all members, its settings, and what there is to record."""
+    record: dict[str, Any] = {}
+    if isinstance(run.profile, Auto) and run.config.horizon > 1:
+        run, record["auto"] = _with_horizon(run, checkpoints)
     members = [run.member(number, checkpoints) for number in range(run.config.members)]
-    curves = [curve.to_json() for _, curve in members]
+    record["curves"] = [curve.to_json() for _, curve in members]
     if len(members) == 1:
-        return members[0][0], curves
-    return Ensemble.of([member for member, _ in members], run.config.choice), curves
-
-
-def hold_out(episodes: Episodes, seed: int = 0) -> tuple[Episodes, Episodes]:
-    """Split off a tenth for validation: whole episodes, or the end of the only one."""
-    if len(episodes) > 1:
-        order = np.random.default_rng(seed).permutation(len(episodes))
-        held = max(1, round(len(episodes) / 10))
-        return episodes.take(np.sort(order[held:])), episodes.take(np.sort(order[:held]))
-    whole = episodes[0]
-    cut = len(whole.actions) - max(1, len(whole.actions) // 10)
-    if cut < 1:
-        raise FarstepError("one episode of one step is too little to fit and validate a model.")
-    first = whole._replace(
-        states=whole.states[: cut + 1],
-        actions=whole.actions[:cut],
-        rewards=None if whole.rewards is None else whole.rewards[:cut],
-        clean_states=None,
-        terminated=False,
-        truncated=True,
-    )
-    rewards = None if whole.rewards is None else whole.rewards[cut:]
-    last = Episode(whole.states[cut:], whole.actions[cut:], rewards, truncated=True)
-    return tuple(  # type: ignore[return-value]
-        Episodes.from_list([part], episodes.signals, episodes.system, episodes.metadata)
-        for part in (first, last)
-    )
+        return members[0][0], run.config, record
+    dynamics = Ensemble.of([member for member, _ in members], run.config.choice)
+    return dynamics, run.config, record
 
 
 @dataclasses.dataclass
@@ -153,6 +165,8 @@ class FitRun:
     validation: Episodes
     config: FitConfig
     profile: Profile
+    start: Dynamics | None = None
+    name: str = _FIT
 
     def __post_init__(self) -> None:
         config = self.config
@@ -180,7 +194,12 @@ class FitRun:
             angles=config.angles,
             bounds=config.bounds,
         )
-        sizes = batch_sizes(len(self.windows), config.batch)
+        count = len(self.windows)
+        if config.epochs is None:  # of small data an epoch is several passes
+            passes = max(1, _LEAST_UPDATES // -(-count // config.batch))
+            count *= passes
+        self.chosen = jnp.arange(count) % len(self.windows)
+        sizes = batch_sizes(count, config.batch)
         if config.normalisation == "batch" and min(size for size, _ in sizes) < 2:
             raise FarstepError(
                 f"batch normalisation needs batches of at least two windows; {len(self.windows)} "
@@ -188,7 +207,8 @@ class FitRun:
                 "normalisation."
             )
         updates = sum(count for _, count in sizes)
-        total = updates * config.epochs if config.schedule == "cosine" else None
+        self.epochs = config.passes(updates)
+        total = updates * self.epochs if config.schedule == "cosine" else None
         self.recipe = Recipe(
             objective=Objective(
                 config.loss,
@@ -211,20 +231,21 @@ class FitRun:
         dynamics = NetworkDynamics.create(
             init_key, self.scaling, self.form, self.config.stride, self.config.fixed_std
         )
-        count = len(self.windows)
-        chosen = jnp.arange(count)
+        if self.start is not None:
+            dynamics = begun_from(dynamics, self.start, number)
+        chosen = self.chosen
         if self.config.members > 1 and self.config.bootstrap:
-            chosen = jax.random.randint(draw_key, (count,), 0, count)
+            chosen = jax.random.randint(draw_key, chosen.shape, 0, len(self.windows))
         state = initial_state(dynamics, self.config.horizon, self.recipe)
         at = checkpoints.read(number, state) or Checkpoint(state, _copy(state), Curve(), False)
         start = len(at.curve.score)
-        folder = checkpoints.folder
-        name = f"member {number + 1}/{self.config.members}" if self.config.members > 1 else "fit"
+        folder, many = checkpoints.folder, self.config.members > 1
+        name = f"member {number + 1}/{self.config.members}" if many else self.name
         with (
-            TensorBoard(folder and folder / f"member-{number}", start) as board,
-            Bar(name, self.config.epochs, "epochs", start) as bar,
+            TensorBoard(folder and folder / self.board(number), start) as board,
+            Bar(name, self.epochs, "epochs", start) as bar,
         ):
-            for epoch in range(start, self.config.epochs):
+            for epoch in range(start, self.epochs):
                 if at.finished:
                     break
                 at = self._advance(at, dynamics, chosen, jax.random.fold_in(epoch_key, epoch))
@@ -237,6 +258,10 @@ class FitRun:
                 "out. Try a smaller learning rate, gradient clipping (clip=1), or bounds."
             )
         return self._calibrated(with_state(dynamics, at.best)), at.curve
+
+    def board(self, number: int) -> str:
+        """Return the folder of a member's curves for TensorBoard."""
+        return f"member-{number}" if self.name == _FIT else self.name
 
     def _advance(
         self, at: Checkpoint, dynamics: NetworkDynamics, chosen: jax.Array, key: jax.Array
@@ -266,7 +291,7 @@ class FitRun:
         epoch = len(curve.score) - 1
         best = _copy(state) if curve.best == epoch else at.best
         waited = epoch - (curve.best if curve.best is not None else -1)
-        finished = waited >= self.config.patience or epoch + 1 == self.config.epochs
+        finished = waited >= (self.config.patience or self.epochs) or epoch + 1 == self.epochs
         return Checkpoint(state, best, curve, finished)
 
     def _calibrated(self, dynamics: NetworkDynamics) -> NetworkDynamics:
@@ -278,21 +303,31 @@ class FitRun:
         return dataclasses.replace(dynamics, fixed_log_std=jnp.log(relative))
 
 
-def _settings(
-    config: FitConfig, weights: Any, settings: dict[str, Any]
-) -> tuple[FitConfig, Profile]:
-    given = config.weights if weights is None else weights
-    chosen = profile(given, lambda reference: import_attribute(reference, from_here=True))
-    config = replaced(config, {**settings, "weights": chosen.text})
-    config.check()
-    return config, chosen
+def _data(
+    config: FitConfig, train: Episodes, validation: Episodes | None
+) -> tuple[FitConfig, Episodes, Episodes]:
+    """Return checked data; a part is held out where no validation is given.
 
-
-def _check_alike(train: Episodes, validation: Episodes) -> None:
+    Where the horizon is chosen, it is one that the data allow.
+    """
+    check_episodes(train)
+    if validation is not None:
+        check_episodes(validation)
+    if config.weights == Auto().text:
+        config = auto.within(config, train, validation)
+    if validation is None:
+        least = 1 if config.model == "linear" else config.horizon * config.stride
+        return config, *hold_out(train, config.seed, least)
     if train.signals.state_names != validation.signals.state_names or (
         train.signals.action_names != validation.signals.action_names
     ):
         raise FarstepError("training and validation data have different states or actions.")
+    return config, train, validation
+
+
+def _remove(checkpoints: Checkpoints) -> None:
+    checkpoints.remove()
+    dataclasses.replace(checkpoints, name=_PILOT).remove()
 
 
 def _finished(folder: Path, identity: str) -> Model | None:

@@ -24,7 +24,8 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     """Fit a network of the model's width, depth and activation; the best epoch is kept.
 
     It has neither batch normalisation nor dropout, and its inputs and output are normalised
-    apart from the model's. Batch, learning rate, epochs and patience are the fit's.
+    apart from the model's. Batch, learning rate, its schedule and patience are the fit's, and so is
+    the number of updates.
     """
     (x, r), (held_x, held_r) = _pairs(train), _pairs(validation)
     shape = NetworkShape(config.width, config.depth, config.activation, "none", 0.0)
@@ -44,20 +45,22 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
         (jnp.asarray((a - means[0]) / stds[0], jnp.float32), _column((b - means[1]) / stds[1]))
         for a, b in ((x, r), (held_x, held_r))
     ]
-    adam = optimiser(config.learning_rate, None, config.clip)
-    network, state = head.network, adam.init(head.network)  # pyright: ignore[reportArgumentType]
     size = min(config.batch, len(x))
     used = len(x) // size * size
+    epochs = config.passes(used // size)
+    total = epochs * used // size if config.schedule == "cosine" else None
+    adam = optimiser(config.learning_rate, total, config.clip)
+    network, state = head.network, adam.init(head.network)  # pyright: ignore[reportArgumentType]
     best, lowest, waited = network, np.inf, 0
-    with Bar("reward", config.epochs, "epochs") as bar:
-        for epoch in range(config.epochs):
+    with Bar("reward", epochs, "epochs") as bar:
+        for epoch in range(epochs):
             order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[:used]
             network, state = _epoch(network, state, head, *scaled[0], order.reshape(-1, size), adam)
             loss = float(_loss(network, head, *scaled[1]))
             waited = 0 if loss < lowest else waited + 1
             best, lowest = (network, loss) if waited == 0 else (best, lowest)
             bar.advance(f"loss {loss:.3g}")
-            if waited >= config.patience:
+            if waited >= (config.patience or epochs):
                 break
     if not np.isfinite(lowest):
         raise FarstepError("the reward could not be fitted: its loss is not finite.")

@@ -8,9 +8,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
+from farstep import tensors
 from farstep.choices import Units
+from farstep.dynamics.contract import Dynamics
+from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
+from farstep.errors import FarstepError
 from farstep.objective import Objective, horizon_losses
 from farstep.rollout import action_blocks
 from farstep.weights import Profile
@@ -78,6 +82,20 @@ def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> Tr
         losses=jnp.ones(horizon),
         updates=jnp.zeros((), jnp.int32),
     )
+
+
+def begun_from(new: NetworkDynamics, start: Dynamics, member: int) -> NetworkDynamics:
+    """Return a new model with the numbers of another, or of its member."""
+    if isinstance(start, Ensemble):
+        chosen = member % start.size
+        start = jax.tree.map(lambda leaf: leaf[chosen], start.members)
+    if (
+        not isinstance(start, NetworkDynamics)
+        or (start.form, start.stride) != (new.form, new.stride)
+        or tensors.shapes(start.network) != tensors.shapes(new.network)
+    ):
+        raise FarstepError("a fit starts from a model of the same network, states and target only.")
+    return eqx.tree_at(lambda d: (d.network, d.statistics), new, (start.network, start.statistics))
 
 
 def with_state(dynamics: NetworkDynamics, state: TrainingState) -> NetworkDynamics:

@@ -1,36 +1,47 @@
 """Pure-batch RL: a dataset in; a model, an agent inside it, and its real return out."""
 
 import dataclasses
-import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from farstep.agents.config import AgentConfig, agent_config
+from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve
 from farstep.agents.train import train
 from farstep.agents.training import mean_return
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
-from farstep.fields import changed, identity_of, replaced
-from farstep.files import locked, publish
-from farstep.fitting.config import PAPER, FitConfig
+from farstep.fields import identity_of
+from farstep.files import locked
+from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
 from farstep.imagination.config import ImagineConfig
-from farstep.imagination.imagine import check_alike, imagine, require_sb3
+from farstep.imagination.imagine import check_alike, imagine
+from farstep.loops.shared import (
+    agent_settings,
+    described,
+    imagine_settings,
+    learned_note,
+    learns_reward,
+    model_settings,
+    own_notes,
+    plain,
+    read_result,
+    told,
+    write_result,
+)
 from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.scoring.intervals import half_width
-from farstep.systems.registry import import_attribute, system_of
 from farstep.systems.registry import system as system_named
+from farstep.systems.registry import system_of
 from farstep.systems.system import System
-from farstep.weights import profile
 
 R2_STEPS = (1, 10, 25, 50, 100)
 """Steps ahead at which the models' R² is reported."""
@@ -69,33 +80,27 @@ class OfflineSeed:
         with locked(place):
             data = read(self.data)
             identity = identity_of(run=self._told(), data=data.fingerprint)
-            stored = None if self.force else _stored(place / _RESULT, identity)
+            stored = None if self.force else read_result(place / _RESULT, identity)
             if stored is not None:
                 return stored
             result = {"identity": identity, "seed": self.seed, **self._compute(data, place)}
-            text = json.dumps(result, indent=1, allow_nan=False)
-            publish(place / _RESULT, {"": text.encode()}, force=True)
+            write_result(place / _RESULT, result)
             return result
 
     def _told(self) -> dict[str, Any]:
         """Return what the result depends on."""
         return {
             **asdict(replace(self, force=False)),
-            "fit": changed(self.fit, PAPER),
-            "agent": changed(self.agent, AgentConfig()),
-            "imagination": changed(self.imagination, ImagineConfig()),
+            **told(self.fit, self.agent, self.imagination),
         }
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
         parts, system = data.split(), _system(self.system, data)
-        learns, found = _learns_reward(self.imagination, system), []
-        if learns and self.imagination.reward is None:
-            found = [f"the reward of system '{system.name}' is not known; it was learned."]
         model = fit(
             parts.train,
             parts.validation,
             replace(self.fit, seed=self.seed),
-            learn_reward=learns,
+            learn_reward=learns_reward(self.imagination, system),
             out=place / "model",
             force=self.force,
         )
@@ -115,8 +120,8 @@ class OfflineSeed:
         return {
             **returns,
             "imagined_return": agent.curve.last.get("imagined_return"),
-            "r2": {str(j): _plain(scores[j - 1]) for j in steps},
-            "notes": [*found, *_notes(noticed)],
+            "r2": {str(j): plain(scores[j - 1]) for j in steps},
+            "notes": [*learned_note(self.imagination, system), *own_notes(noticed)],
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
             "agent_seconds": agent.curve.last.get("seconds"),
             "curve": agent.curve.to_json(),
@@ -161,7 +166,7 @@ class Offline:
 
 def offline(
     data: str | Path | Episodes,
-    config: FitConfig | None = None,
+    config: FitConfig | str = "recommended",
     *,
     out: str | Path,
     seeds: int = 3,
@@ -179,7 +184,8 @@ def offline(
 
     Args:
         data: The name of a shipped set, a path, or episodes.
-        config: How the model is fitted; settings given by name replace its fields.
+        config: How the model is fitted, or the name of a preset; settings given by name replace
+            its fields.
         out: A directory; every stage of every seed is kept there and used again.
         seeds: How many; they count up from the fit's own.
         agent: The name of a preset; settings such as `{"preset": "fast", "steps": 100_000}`; or an
@@ -193,15 +199,10 @@ def offline(
     """
     if seeds < 1:
         raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
-    base = config or FitConfig(target="delta")
-    weights = profile(settings.pop("weights", base.weights), _imported)
-    base = replaced(base, {**settings, "weights": weights.text})
-    base.check()
-    chosen = _agent(agent)
-    how = imagination if isinstance(imagination, ImagineConfig) else ImagineConfig()
-    how = replaced(how, imagination) if isinstance(imagination, Mapping) else how
-    given = data if isinstance(data, Episodes) else read(data)
-    _check(given, system, how, chosen, base)
+    base, weights = model_settings(config, settings)
+    chosen = agent_settings(agent)
+    how = imagine_settings(imagination, base.members)
+    _check(data if isinstance(data, Episodes) else read(data), system, how)
     if isinstance(data, Episodes):
         data = write(data, Path(out) / "offline-data.npz", force=True)
     first = OfflineSeed(
@@ -217,79 +218,30 @@ def offline(
     return _all_seeds(first, seeds, Path(out), workers)
 
 
-def _notes(noticed: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Return what Farstep warned of; what others did is shown as it was."""
-    for one in noticed:
-        if not issubclass(one.category, DataWarning):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return [str(one.message) for one in noticed if issubclass(one.category, DataWarning)]
-
-
 def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Offline:
     runs = [replace(first, seed=first.seed + number) for number in range(seeds)]
     if workers == 1:
         found = {run: run.run(folder) for run in runs}
     else:
         found = run_all(runs, folder, min(workers, seeds))
-    agent = first.agent
-    about = (
-        f"{first.data}: h = {first.fit.horizon}, weights {first.fit.weights}; {agent.agent}, "
-        f"{agent.steps} steps in {agent.num_envs} imagined system(s), {agent.gradient_steps} "
-        f"update(s) after each step of all; {seeds} seed(s)"
-    )
+    about = f"{first.data}: {described(first.fit, first.agent)}; {seeds} seed(s)"
     done = Offline(tuple(found[run] for run in runs), about)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=3)
     return done
 
 
-def _agent(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
-    if isinstance(agent, AgentConfig):
-        agent.check()
-        return agent
-    settings = {"preset": agent} if isinstance(agent, str) else {"preset": "fast", **agent}
-    return agent_config(**settings)
-
-
-def _check(
-    data: Episodes, system: str | None, how: ImagineConfig, agent: AgentConfig, fit: FitConfig
-) -> None:
+def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
     """Say what is wrong before anything is fitted."""
-    how.check()
-    how.check_members(fit.members)
     known = _system(system, data)
     check_alike("data", data.signals, known)
-    if fit.stride != 1:
-        raise FarstepError("an agent needs a model of single steps; leave stride at 1.")
     known.check_bounded()
-    if _learns_reward(how, known) and data.rewards is None:
+    if learns_reward(how, known) and data.rewards is None:
         raise FarstepError(
             f"the reward of system '{known.name}' is not known and the data have none; record "
             "them, or give the system a reward function."
         )
-    if agent.agent != "sac":
-        require_sb3()
 
 
 def _system(name: str | None, data: Episodes) -> System:
     return system_of(data) if name is None else system_named(name)
-
-
-def _learns_reward(how: ImagineConfig, system: System) -> bool:
-    return how.reward == "learned" or (how.reward is None and system.reward is None)
-
-
-def _imported(reference: str) -> Any:
-    return import_attribute(reference, from_here=True)
-
-
-def _plain(value: float) -> float | None:
-    return round(float(value), 6) if np.isfinite(value) else None
-
-
-def _stored(path: Path, identity: str) -> dict[str, Any] | None:
-    try:
-        result = json.loads(path.read_text())
-        return result if result["identity"] == identity else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -1,0 +1,114 @@
+"""What the loops share: settings as users give them, and results as files."""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farstep.agents.config import AgentConfig, agent_config
+from farstep.errors import DataWarning, FarstepError
+from farstep.fields import changed, replaced
+from farstep.files import publish
+from farstep.fitting.config import PAPER, FitConfig
+from farstep.fitting.settings import fit_settings
+from farstep.imagination.config import ImagineConfig
+from farstep.imagination.imagine import require_sb3
+from farstep.systems.system import System
+from farstep.weights import Profile
+
+
+def model_settings(
+    config: FitConfig | str, settings: Mapping[str, Any]
+) -> tuple[FitConfig, Profile]:
+    """Return the settings of a fit whose model an agent can be trained in, and its weights."""
+    base, weights = fit_settings(config, settings)
+    if base.stride != 1:
+        raise FarstepError("an agent needs a model of single steps; leave stride at 1.")
+    return base, weights
+
+
+def agent_settings(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
+    """Return the agent's settings, checked: a preset's name, its changes, or all of them."""
+    if isinstance(agent, AgentConfig):
+        chosen = agent
+        chosen.check()
+    else:
+        settings = {"preset": agent} if isinstance(agent, str) else {"preset": "fast", **agent}
+        chosen = agent_config(**settings)
+    if chosen.agent != "sac":
+        require_sb3()
+    return chosen
+
+
+def imagine_settings(
+    given: ImagineConfig | Mapping[str, Any] | None, members: int
+) -> ImagineConfig:
+    """Return the imagined system's settings, checked against a model of some members."""
+    chosen = given if isinstance(given, ImagineConfig) else ImagineConfig()
+    chosen = replaced(chosen, given) if isinstance(given, Mapping) else chosen
+    chosen.check()
+    chosen.check_members(members)
+    return chosen
+
+
+def learns_reward(how: ImagineConfig, system: System) -> bool:
+    """Return whether the reward has to be learned from the data."""
+    return how.reward == "learned" or (how.reward is None and system.reward is None)
+
+
+def told(fit: FitConfig, agent: AgentConfig, imagination: ImagineConfig) -> dict[str, Any]:
+    """Return what the settings of a loop are told by, for its identity."""
+    return {
+        "fit": changed(fit, PAPER),
+        "agent": changed(agent, AgentConfig()),
+        "imagination": changed(imagination, ImagineConfig()),
+    }
+
+
+def described(fit: FitConfig, agent: AgentConfig) -> str:
+    """Return the budgets of a loop's models and agents, in words."""
+    length = f"{fit.epochs} epochs" if fit.epochs else f"{fit.compositions} compositions"
+    ahead = f"h up to {fit.horizon}" if fit.weights == "auto" else f"h = {fit.horizon}"
+    return (
+        f"{ahead}, weights {fit.weights}, {length} a fit; {agent.agent}, {agent.steps} steps in "
+        f"{agent.num_envs} imagined system(s), {agent.gradient_steps} update(s) after each step of "
+        "all"
+    )
+
+
+def learned_note(how: ImagineConfig, system: System) -> list[str]:
+    """Return what there is to say of a reward that had to be learned."""
+    if learns_reward(how, system) and how.reward is None:
+        return [f"the reward of system '{system.name}' is not known; it was learned."]
+    return []
+
+
+def own_notes(noticed: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Return what Farstep warned of; what others did is shown as it was."""
+    for one in noticed:
+        if not issubclass(one.category, DataWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return [str(one.message) for one in noticed if issubclass(one.category, DataWarning)]
+
+
+def read_result(path: Path, identity: str) -> dict[str, Any] | None:
+    """Return a result that was stored whole, of these very settings and data."""
+    try:
+        result = json.loads(path.read_text())
+        return result if result["identity"] == identity else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Store a result, atomically."""
+    text = json.dumps(result, indent=1, allow_nan=False)
+    publish(path, {"": text.encode()}, force=True)
+
+
+def plain(value: float) -> float | None:
+    """Return a number for JSON, None for what is none."""
+    return round(float(value), 6) if np.isfinite(value) else None
