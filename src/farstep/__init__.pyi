@@ -22,6 +22,7 @@ from .evaluation.evaluate import Evaluation as Evaluation
 from .evaluation.evaluate import score as score
 from .fitting.fit import fit as fit
 from .imagination.imagine import imagine as imagine
+from .loops.iterate import iterate as iterate
 from .loops.offline import offline as offline
 from .model import Model as Model
 from .model import load_model as load_model
@@ -34,7 +35,6 @@ from .systems.collect import collect as collect
 from .systems.registry import system as system
 from .systems.system import System as System
 from .weights import decay as decay
-from .weights import explicit as explicit
 from .weights import learned as learned
 from .weights import proportional as proportional
 from .weights import uniform as uniform

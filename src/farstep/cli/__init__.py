@@ -10,6 +10,7 @@ import tyro
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
 from farstep.cli.fit import Fit
+from farstep.cli.iterate import Iterate
 from farstep.cli.offline import Offline
 from farstep.cli.reproduce import Reproduce
 from farstep.cli.score import Score
@@ -22,6 +23,7 @@ Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Iterate, tyro.conf.subcommand("iterate")]
     | Annotated[Offline, tyro.conf.subcommand("offline")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Score, tyro.conf.subcommand("score")]

@@ -8,13 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import SupportsFloat, TypeAlias
 
 import gymnasium
 import numpy as np
 
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, one_line
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import end_with_parent
 from farstep.progress import track
@@ -120,8 +120,13 @@ def record_episode(
     seed: int,
     rng: np.random.Generator,
     watch: Watch | None = None,
+    trouble: Callable[[str], None] | None = None,
 ) -> Episode:
-    """Run one episode to its end and return it; `watch` is told of every step."""
+    """Run one episode to its end and return it; `watch` is told of every step.
+
+    With `trouble`, a step that raises or gives numbers that are not finite ends the episode there,
+    what came before it is returned, and `trouble` is told.
+    """
     space = env.action_space
     assert isinstance(space, gymnasium.spaces.Box)
     state, info = env.reset(seed=seed)
@@ -129,13 +134,20 @@ def record_episode(
     clean = [info["clean_state"]] if "clean_state" in info else []
     terminated = truncated = False
     while not (terminated or truncated):
-        action = np.asarray(policy(state, rng), space.dtype)
-        if not space.contains(action):
-            raise BadActionError(
-                f"step {len(actions)} the policy returned {action}; actions must have shape "
-                f"{space.shape} and lie between {space.low} and {space.high}."
-            )
-        state, reward, terminated, truncated, info = env.step(action)
+        try:
+            if trouble is not None and not actions:
+                _check_finite(state, 0.0)
+            action = np.asarray(policy(state, rng), space.dtype)
+            action = _checked(action, space, len(actions))
+            state, reward, terminated, truncated, info = env.step(action)
+            if trouble is not None:
+                _check_finite(state, reward)
+        except Exception as error:
+            if trouble is None:
+                raise
+            trouble(f"step {len(actions)} failed: {one_line(error)}")
+            terminated, truncated = False, True
+            break
         if watch is not None:
             watch(states[-1], action, float(reward), state, bool(terminated))
         states.append(state)
@@ -145,12 +157,26 @@ def record_episode(
         rewards.append(reward)
     return Episode(
         states=np.stack(states),
-        actions=np.stack(actions),
+        actions=np.reshape(actions, (len(actions), *space.shape)),
         rewards=np.asarray(rewards, np.float64),
         terminated=bool(terminated),
         truncated=bool(truncated),
         clean_states=np.stack(clean) if clean else None,
     )
+
+
+def _checked(action: np.ndarray, space: gymnasium.spaces.Box, number: int) -> np.ndarray:
+    if not space.contains(action):
+        raise BadActionError(
+            f"step {number} the policy returned {action}; actions must have shape "
+            f"{space.shape} and lie between {space.low} and {space.high}."
+        )
+    return action
+
+
+def _check_finite(state: np.ndarray, reward: SupportsFloat) -> None:
+    if not np.isfinite([*np.ravel(state), float(reward)]).all():
+        raise ArithmeticError(f"it gave state {state} and reward {reward}")
 
 
 def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:

@@ -1,0 +1,83 @@
+"""`farstep iterate`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from farstep.cli.presets import FitPreset
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Iterated batch RL: start from nothing but a real system.
+
+    The first episode is random. Then, in each epoch: a model of all episodes so far, an agent
+    inside it, and one real episode with that agent. After each epoch data, model, policy and
+    result are in --out; killed, the loop goes on after the last finished stage, and no
+    finished real episode is lost or run again.
+
+    Example: farstep iterate cartpole-swingup --horizon 4 --epochs 10 --out loop
+    """
+
+    system: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SYSTEM")]
+    """A system's name (see `farstep systems`), a Gymnasium id, or module:attribute."""
+    out: Path
+    """Directory for episodes, models, agents and results."""
+    epochs: int = 50
+    """Real episodes after the first; more can be asked for later."""
+    seeds: int = 3
+    """How many loops, counting up from --seed."""
+    seed: int = 0
+    """Of the first loop."""
+    model_preset: FitPreset = "recommended"
+    """How models are fitted."""
+    horizon: int | None = None
+    """Steps ahead that models are trained on, at most with weights auto; else the preset's."""
+    weights: str | None = None
+    """Of the horizons, such as decay:0.75; without it the preset's."""
+    fit_option: tuple[str, ...] = ()
+    """Other settings of the fit as NAME=VALUE, such as compositions=20000 or members=5."""
+    preset: Literal["paper", "fast"] = "fast"
+    """Of the agent. paper: one system, one update a step; fast: several systems, fewer updates."""
+    agent: str = "sac"
+    """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
+    agent_option: tuple[str, ...] = ()
+    """Settings of the agent as NAME=VALUE, such as steps=60000: its budget in each epoch."""
+    imagine_option: tuple[str, ...] = ()
+    """Settings of the imagined system as NAME=VALUE, such as starts=any or penalty=1."""
+    warm: Literal["none", "agent", "model", "both"] = "agent"
+    """What goes on from the epoch before, in place of random numbers."""
+    workers: int = os.cpu_count() or 1
+    """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
+
+    def run(self) -> None:
+        """Run all loops, with a line after each epoch; draw the curve, and say where all is."""
+        from farstep.cli.options import parse_options
+        from farstep.fitting.config import fit_config
+        from farstep.loops.iterate import HEADER, iterate
+        from farstep.report.iterations import iteration_chart
+        from farstep.report.static import save_chart
+
+        named = {"horizon": self.horizon, "weights": self.weights, "seed": self.seed}
+        settings = {name: value for name, value in named.items() if value is not None}
+        print(HEADER, flush=True)
+        done = iterate(
+            self.system,
+            fit_config(self.model_preset, **{**settings, **parse_options(self.fit_option)}),
+            out=self.out,
+            epochs=self.epochs,
+            seeds=self.seeds,
+            agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},
+            imagination=parse_options(self.imagine_option),
+            warm=self.warm,
+            workers=self.workers,
+            show=True,
+        )
+        print(done.about)
+        chart = iteration_chart(done.rows, self.system, "returns", note=done.about)
+        for path in save_chart(chart, self.out / "returns", force=True):
+            print(f"wrote {path}")
+        print(f"wrote {self.out}/seed-*/: episodes, and model, agent and result of each epoch")

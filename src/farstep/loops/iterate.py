@@ -1,0 +1,281 @@
+"""Iterated batch RL: a real system in; model, agent and one real episode, again and again."""
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from farstep.agents.config import AgentConfig
+from farstep.agents.files import Agent
+from farstep.agents.train import train
+from farstep.episodes import Episode, Episodes
+from farstep.errors import DataWarning, FarstepError, did_you_mean
+from farstep.fields import identity_of
+from farstep.files import locked
+from farstep.fitting.config import FitConfig
+from farstep.fitting.fit import fit
+from farstep.fitting.held_out import hold_out_parts
+from farstep.imagination.config import ImagineConfig
+from farstep.imagination.imagine import imagine
+from farstep.loops.real_episodes import RealEpisodes, all_of
+from farstep.loops.shared import (
+    agent_settings,
+    described,
+    imagine_settings,
+    learned_note,
+    learns_reward,
+    model_settings,
+    own_notes,
+    plain,
+    read_result,
+    told,
+    write_result,
+)
+from farstep.model import Model
+from farstep.report.iterations import iteration_chart
+from farstep.report.static import save_chart
+from farstep.runs.pool import run_all
+from farstep.scoring.errors import mean_r_squared, r_squared
+from farstep.systems.registry import system as system_named
+from farstep.tensorboard import TensorBoard
+
+Warm = Literal["none", "agent", "model", "both"]
+"""What goes on from the epoch before, in place of random numbers."""
+R2_STEPS = (10, 50)
+"""Steps ahead at which a model is scored, on the real episode that follows it."""
+_RESULT, _EPISODES = "result.json", "episodes"
+
+
+@dataclass(frozen=True)
+class IteratedSeed:
+    """One seed: everything that its results depend on, but for how many epochs are made."""
+
+    system: str
+    fit: FitConfig
+    agent: AgentConfig
+    imagination: ImagineConfig
+    epochs: int
+    seed: int
+    warm: Warm = "agent"
+    weights_source: str = ""
+    show: bool = dataclasses.field(default=False, compare=False)
+    """Print a line after each epoch."""
+
+    @property
+    def identity(self) -> str:
+        """The same for the same results: more epochs go on from fewer."""
+        settings = told(self.fit, self.agent, self.imagination)
+        return identity_of(**{**asdict(replace(self, epochs=0, show=False)), **settings})
+
+    def check(self) -> None:
+        """Say what is wrong before anything is run."""
+        if self.warm not in get_args(Warm):
+            said = did_you_mean(self.warm, get_args(Warm))
+            raise FarstepError(f"there is no warm '{self.warm}'. {said}")
+        system_named(self.system).check_bounded()
+        if self.agent.agent != "sac" and self.warm in ("agent", "both"):
+            raise FarstepError(
+                f"{self.agent.agent} does not go on from another agent; choose warm=none."
+            )
+
+    def run(self, folder: Path) -> list[dict[str, Any]]:
+        """Return a row for each epoch; stages that `folder` holds already are not done again."""
+        place = folder / f"seed-{self.seed}"
+        with locked(place):
+            self._check(place)
+            rows: list[dict[str, Any]] = []
+            model: Model | None = None
+            agent: Agent | None = None
+            for epoch in range(self.epochs):
+                # What is finished is only read; of the last, model and agent may be needed.
+                finished = (place / f"epoch-{epoch:03}" / _RESULT).exists()
+                row, model, agent = self._epoch(place, epoch, model, agent)
+                rows.append(row)
+                if not finished:
+                    chart = iteration_chart([rows], f"{self.system}, seed {self.seed}", "returns")
+                    save_chart(chart, place / "returns", force=True)
+            return rows
+
+    def _check(self, place: Path) -> None:
+        """Fail if another loop is here; its real episodes are never overwritten."""
+        path = place / "settings.json"
+        if path.exists() and read_result(path, self.identity) is None:
+            raise FarstepError(
+                f"{place} holds a loop with other settings; choose another place: its real "
+                "episodes are kept."
+            )
+        write_result(path, {"identity": self.identity, **asdict(self)})
+
+    def _epoch(
+        self, place: Path, epoch: int, model: Model | None, agent: Agent | None
+    ) -> tuple[dict[str, Any], Model, Agent]:
+        """Fit, train, and run the real system once."""
+        here, system = place / f"epoch-{epoch:03}", system_named(self.system)
+        real = RealEpisodes(place / _EPISODES, system, self.seed)
+        data = Episodes.from_list(real.before(epoch + 1), system.signals, system.name)
+        training, validation = hold_out_parts(data, self.seed, self.fit.horizon)
+        model = fit(
+            training,
+            validation,
+            replace(self.fit, seed=self.seed),
+            learn_reward=learns_reward(self.imagination, system),
+            start=model if self.warm in ("model", "both") else None,
+            out=here / "model",
+        )
+        with warnings.catch_warnings(record=True) as noticed:
+            warnings.simplefilter("always", DataWarning)
+            agent = train(
+                imagine(model, system, data, self.imagination),
+                self.agent,
+                seed=int(np.random.SeedSequence([self.seed, epoch]).generate_state(1)[0] // 2),
+                start=agent if self.warm in ("agent", "both") else None,
+                out=here / "agent",
+            )
+        stored = read_result(here / _RESULT, self.identity)
+        if stored is None:
+            new = real.get(epoch + 1, agent.policy)
+            earlier = real.first().trouble if epoch == 0 else []
+            notes = [*learned_note(self.imagination, system), *own_notes(noticed)]
+            stored = {
+                "identity": self.identity,
+                **_row(epoch, data, model, agent, new.episode),
+                "notes": [*notes, *earlier, *new.trouble],
+            }
+            with TensorBoard(place, epoch) as board:  # before the result: a repeat does no harm
+                board.add(_scalars(stored), epoch)
+            write_result(here / _RESULT, stored)
+            if self.show:
+                print(line_of(self.seed, stored), flush=True)
+        return stored, model, agent
+
+
+@dataclass(frozen=True)
+class Iterated:
+    """What iterated batch RL gave, over seeds."""
+
+    rows: tuple[list[dict[str, Any]], ...]
+    """One list for each seed, of one row for each epoch."""
+    about: str
+    folder: Path
+
+    def returns(self) -> np.ndarray:
+        """Return the real return of each seed and epoch; NaN where nothing was recorded."""
+        return np.array([[row["return"] for row in rows] for rows in self.rows], np.float64)
+
+    def episodes(self, seed: int) -> Episodes:
+        """Return every real episode of one seed, the random one first."""
+        return all_of(self.folder / f"seed-{seed}" / _EPISODES)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noticed on the way, each once."""
+        return list(dict.fromkeys(note for rows in self.rows for r in rows for note in r["notes"]))
+
+
+def iterate(  # noqa: PLR0913  each is a choice of its own
+    system: str,
+    config: FitConfig | str = "recommended",
+    *,
+    out: str | Path,
+    epochs: int = 50,
+    seeds: int = 3,
+    agent: AgentConfig | str | Mapping[str, Any] = "fast",
+    imagination: ImagineConfig | Mapping[str, Any] | None = None,
+    warm: Warm = "agent",
+    workers: int = os.cpu_count() or 1,
+    show: bool = False,
+    **settings: Any,
+) -> Iterated:
+    """Start from nothing but a real system: fit, train inside the model, run one real episode.
+
+    Args:
+        system: The real system's name, a Gymnasium id, or module:attribute.
+        config: How models are fitted, or the name of a preset; settings given by name replace its
+            fields.
+        out: A directory; after each epoch everything is there, and a killed loop goes on from it.
+        epochs: Real episodes after the first one, which is random. More can be asked for later.
+        seeds: How many loops; they count up from the fit's own seed.
+        agent: The name of a preset; settings such as `{"steps": 60_000}`; or an `AgentConfig`.
+            Nothing but its last policy's one episode is run on the real system.
+        imagination: Settings of `imagine`, such as `{"starts": "any"}`.
+        warm: What goes on from the epoch before: `none`, the `agent`, the `model`, or `both`.
+        workers: Processes of one thread each; 1 runs in this process.
+        show: Print a line after each epoch.
+        **settings: Fields of `FitConfig`, such as `horizon=4`, but for its epochs, which go into
+            `config`; `weights` as for `fit`.
+    """
+    for name, value in (("epochs", epochs), ("seeds", seeds)):
+        if value < 1:
+            raise FarstepError(f"{name} must be at least 1, not {value}.")
+    base, weights = model_settings(config, settings)
+    first = IteratedSeed(
+        system=system,
+        fit=replace(base, seed=0),
+        agent=replace(agent_settings(agent), eval_episodes=0),
+        imagination=imagine_settings(imagination, base.members),
+        epochs=epochs,
+        seed=base.seed,
+        warm=warm,
+        weights_source=weights.source,
+        show=show,
+    )
+    first.check()
+    runs, folder = [replace(first, seed=base.seed + number) for number in range(seeds)], Path(out)
+    if workers == 1:
+        found = {run: run.run(folder) for run in runs}
+    else:
+        found = run_all(runs, folder, min(workers, seeds))
+    about = (
+        f"{system}: {described(base, first.agent)}, after each real episode; going on from the "
+        f"epoch before: {warm}; {seeds} seed(s)"
+    )
+    done = Iterated(tuple(found[run] for run in runs), about, folder)
+    for note in done.notes:
+        warnings.warn(note, DataWarning, stacklevel=2)
+    return done
+
+
+def _row(
+    epoch: int, data: Episodes, model: Model, agent: Agent, episode: Episode | None
+) -> dict[str, Any]:
+    scores: dict[str, float | None] = {f"r2_{j}": None for j in R2_STEPS}
+    if episode is not None:
+        steps = [j for j in R2_STEPS if j <= len(episode.actions)]
+        new = Episodes.from_list([episode], data.signals, data.system)
+        values = mean_r_squared(r_squared(model.dynamics, new, steps[-1])) if steps else []
+        scores |= {f"r2_{j}": plain(values[j - 1]) for j in steps}
+    curves = model.record.get("curves", [])
+    return {
+        "epoch": epoch,
+        "episodes": len(data),
+        "horizon": model.config.get("horizon"),
+        "return": None if episode is None else plain(episode.total),
+        "imagined_return": agent.curve.last.get("imagined_return"),
+        **scores,
+        "steps": None if episode is None else len(episode.actions),
+        "updates": agent.curve.last.get("updates"),
+        "fit_seconds": sum(sum(curve["seconds"]) for curve in curves),
+        "agent_seconds": agent.curve.last.get("seconds"),
+    }
+
+
+HEADER = (
+    f"{'seed':>4} {'epoch':>5} {'return':>8} {'imagined':>8} {'R²(10)':>8} {'R²(50)':>8}  times"
+)
+
+
+def line_of(seed: int, row: Mapping[str, Any]) -> str:
+    """Return one epoch as a line under `HEADER`."""
+    names = ("return", "imagined_return", "r2_10", "r2_50")
+    shown = [f"{row[n]:8.4g}" if row[n] is not None else f"{'none':>8}" for n in names]
+    times = f"model {row['fit_seconds']:.0f} s, agent {row['agent_seconds'] or 0:.0f} s"
+    return f"{seed:4} {row['epoch']:5} {' '.join(shown)}  {times}"
+
+
+def _scalars(row: Mapping[str, Any]) -> dict[str, float | None]:
+    return {name: float(value) for name, value in row.items() if isinstance(value, (int, float))}

@@ -1,0 +1,108 @@
+"""The real episodes of a loop: each is run once, and kept before anything else happens."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from farstep.datasets import npz
+from farstep.episodes import Episode, Episodes
+from farstep.errors import FarstepError
+from farstep.files import publish
+from farstep.policy import Policy
+from farstep.systems.collect import record_episode
+from farstep.systems.policies import policy_named
+from farstep.systems.system import System
+
+_STREAM = 1
+"""Apart from the streams of `collect` with the same seed."""
+Acting = Policy | Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+class Recorded(NamedTuple):
+    """One real episode, and what went wrong in it."""
+
+    episode: Episode | None
+    """None if not a single step was recorded."""
+    trouble: list[str]
+
+
+@dataclass(frozen=True)
+class RealEpisodes:
+    """The episodes of one seed, in a folder, by number; number 0 is random."""
+
+    folder: Path
+    system: System
+    seed: int
+
+    def first(self) -> Recorded:
+        """Run or read the random episode that everything starts from."""
+        found = self.get(0, policy_named("random", self.system))
+        if found.episode is None:
+            raise FarstepError(
+                f"the first real episode recorded nothing: {found.trouble[-1]}. Mend the system, "
+                "and start again."
+            )
+        return found
+
+    def before(self, count: int) -> list[Episode]:
+        """Return the first `count` episodes, without those that recorded nothing."""
+        later = [self._read(number).episode for number in range(1, count)]
+        return [episode for episode in (self.first().episode, *later) if episode is not None]
+
+    def get(self, number: int, policy: Acting) -> Recorded:
+        """Run and keep an episode, or read it if it was run already."""
+        if self._path(number).exists() or self._nothing(number).exists():
+            return self._read(number)
+        found = self._run(number, policy)
+        if found.episode is not None:
+            content = Episodes.from_list(
+                [found.episode],
+                self.system.signals,
+                self.system.name,
+                {"trouble": found.trouble},
+            )
+            publish(self._path(number), {"": npz.encode(content)})
+        elif number > 0:  # the first can be tried again: nothing is lost
+            publish(self._nothing(number), {"": json.dumps(found.trouble).encode()})
+        return found
+
+    def _run(self, number: int, policy: Acting) -> Recorded:
+        env_seed, policy_seed = np.random.SeedSequence([self.seed, number, _STREAM]).spawn(2)
+        trouble: list[str] = []
+        env = self.system.make()
+        try:
+            episode = record_episode(
+                env,
+                policy,  # pyright: ignore[reportArgumentType]
+                int(env_seed.generate_state(1)[0]),
+                np.random.default_rng(policy_seed),
+                trouble=lambda said: trouble.append(f"in real episode {number}, {said}"),
+            )
+        finally:
+            env.close()
+        return Recorded(episode if len(episode.actions) else None, trouble)
+
+    def _read(self, number: int) -> Recorded:
+        if self._nothing(number).exists():
+            return Recorded(None, json.loads(self._nothing(number).read_text()))
+        found = npz.read(self._path(number))
+        return Recorded(found[0], [*found.metadata.get("trouble", [])])
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:03}.npz"
+
+    def _nothing(self, number: int) -> Path:
+        return self.folder / f"{number:03}.nothing.json"
+
+
+def all_of(folder: Path) -> Episodes:
+    """Return every episode in a folder, in order."""
+    read = [npz.read(path) for path in sorted(folder.glob("*.npz"))]
+    if not read:
+        raise FarstepError(f"there are no episodes in {folder}.")
+    episodes: list[Any] = [episode for one in read for episode in one]
+    return Episodes.from_list(episodes, read[0].signals, read[0].system)
