@@ -1,0 +1,101 @@
+"""A fit that is stopped goes on to the same bits, and never from other settings."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from farstep.datasets.reading import write
+from farstep.errors import FarstepError
+from farstep.fitting.fit import fit
+from farstep.model import load_model
+from pendulum import TINY, pendulum
+
+_arrays = jax.tree.leaves
+
+
+def test_a_fit_continues_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Stopped after each epoch in turn, in this process."""
+    settings = {**TINY, "epochs": 4, "horizon": 2, "weights": "proportional", "members": 2}
+    whole = fit(pendulum(3), pendulum(1), **settings)
+    from farstep.fitting import fit as module
+
+    class Stop(Exception):
+        pass
+
+    write_checkpoint = module.Checkpoints.write
+
+    def stopping(self, member, checkpoint):
+        write_checkpoint(self, member, checkpoint)
+        raise Stop
+
+    for _ in range(8):
+        with monkeypatch.context() as patch, pytest.raises(Stop):
+            patch.setattr(module.Checkpoints, "write", stopping)
+            fit(pendulum(3), pendulum(1), out=tmp_path / "model", **settings)
+    resumed = fit(pendulum(3), pendulum(1), out=tmp_path / "model", **settings)
+    for one, two in zip(_arrays(whole.dynamics), _arrays(resumed.dynamics), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert list((tmp_path / "model").glob("checkpoint*")) == []
+    assert list((tmp_path / "model").rglob("events.out.tfevents*"))
+
+
+def test_an_unfinished_fit_with_other_settings_is_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from farstep.fitting import fit as module
+
+    def interrupted(curve: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(module, "_status", interrupted)
+        fit(pendulum(2), pendulum(1), out=tmp_path / "model", **TINY)
+    with pytest.raises(FarstepError, match=r"other settings or data.*--force"):
+        fit(pendulum(2), pendulum(1), out=tmp_path / "model", **{**TINY, "width": 8})
+    fit(pendulum(2), pendulum(1), out=tmp_path / "model", force=True, **{**TINY, "width": 8})
+    with pytest.raises(FarstepError, match="exists already"):
+        fit(pendulum(2), pendulum(1), out=tmp_path / "model", **TINY)
+
+
+def test_sigkill_loses_nothing(tmp_path: Path):
+    """The command, killed again and again, ends in the same bits as one that was not."""
+    write(pendulum(8), tmp_path / "data.npz")
+    command = [
+        *(sys.executable, "-m", "farstep", "fit", "data.npz", "--horizon", "2", "--width", "16"),
+        *("--epochs", "12", "--patience", "12", "--weights", "learned"),
+    ]
+
+    def start(out: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [*command, "--out", out],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+        )
+
+    assert start("whole").wait(300) == 0
+    rng, kills = np.random.default_rng(0), 0
+    checkpoint = tmp_path / "killed" / "checkpoint-0.safetensors"
+    while not (tmp_path / "killed" / "model.safetensors").exists():
+        process = start("killed")
+        seen = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        while process.poll() is None:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > seen and kills < 3:
+                time.sleep(rng.uniform(0, 0.05))
+                os.kill(process.pid, signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.002)
+        assert process.wait(300) in (0, -signal.SIGKILL)
+    assert kills == 3
+    whole, killed = load_model(tmp_path / "whole"), load_model(tmp_path / "killed")
+    for one, two in zip(_arrays(whole.dynamics), _arrays(killed.dynamics), strict=True):
+        np.testing.assert_array_equal(one, two)
+    for one, two in zip(whole.record["curves"], killed.record["curves"], strict=True):
+        assert {**one, "seconds": 0} == {**two, "seconds": 0}
