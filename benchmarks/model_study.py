@@ -1,32 +1,19 @@
 """Which settings of a fit pay: each recipe on development data, clean and noisy.
 
-Every result is kept in `results/model_study`; what is there with the same settings is not computed
-again. The four named datasets are not looked at.
+The four named datasets are not looked at.
 """
 
-import json
-import statistics
-import time
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.development_data import sac_trace
-from benchmarks.harness import RESULTS, Result
-from benchmarks.pinned import run_all
-from farstep.errors import DivergedError
-from farstep.files import publish
-from farstep.fitting.config import PAPER
-from farstep.fitting.fit import fit
-from farstep.scoring.errors import errors, mean_r_squared, r_squared
-from farstep.systems.registry import system_of
+from benchmarks.harness import Result
+from benchmarks.kept_fits import HORIZONS, KeptFit, oracle, results, table
+from farstep.scoring.intervals import half_width
 
-_SYSTEMS = ("cartpole-swingup", "cartpole-swingup-noisy")
-HORIZONS = (10, 25, 50, 100)
-SEEDS = (0,)
+DATA = ("clean", "noisy")
 BASE: dict[str, Any] = {
+    "preset": "paper",
     "horizon": 10,
     "target": "delta",
     "depth": 3,
@@ -70,89 +57,55 @@ RECIPES: dict[str, dict[str, Any]] = {
     "noise 0.01 on inputs": {"input_noise": 0.01},
     "chosen by R² over 50 steps": {"stop_on": "r2"},
 }
+_NARROW: dict[str, Any] = {"width": 128, "residual": True, "clip": 1.0, "epochs": 22}
+COMBINED: dict[str, dict[str, Any]] = {
+    "narrow: width 128, residual, clip 1": _NARROW,
+    "narrow, lr 6e-3": {**_NARROW, "learning_rate": 6e-3},
+    "narrow, lr 1.2e-2": {**_NARROW, "learning_rate": 1.2e-2},
+    "narrow, lr 6e-3, h = 1": {**_NARROW, "learning_rate": 6e-3, "horizon": 1, "epochs": 220},
+    "narrow, lr 6e-3, h = 5": {**_NARROW, "learning_rate": 6e-3, "horizon": 5, "epochs": 44},
+    "narrow, lr 6e-3, average 0.999": {**_NARROW, "learning_rate": 6e-3, "average": 0.999},
+    "narrow, lr 6e-3, twice as long": {**_NARROW, "learning_rate": 6e-3, "epochs": 44},
+}
+"""What paid, together."""
+SEEDS = {**dict.fromkeys(RECIPES, (0,)), **dict.fromkeys(COMBINED, (0, 1, 2))}
+_SHOWN = HORIZONS[1:]
 
 
 def run() -> Result:
-    runs = [(n, noisy, seed) for n in RECIPES for noisy in (False, True) for seed in SEEDS]
-    missing = [one for one in runs if _result(*one) is None]
-    for noisy in {one[1] for one in missing}:
-        _oracle(noisy)  # once, and the trace with it, before several processes need it
-    run_all([f"benchmarks.model_study:make{one}" for one in missing])
+    settings = {**RECIPES, **COMBINED}
+    fits = {
+        (name, data): [
+            KeptFit("model_study", name, data, seed, {**BASE, **settings[name]})
+            for seed in SEEDS[name]
+        ]
+        for name in settings
+        for data in DATA
+    }
+    results([one for some in fits.values() for one in some])
     rows = []
-    for name in RECIPES:
-        row = [name]
-        for noisy in (False, True):
-            found = [_result(name, noisy, seed) or {} for seed in SEEDS]
-            row += [_shown(_gap(found, j)) for j in HORIZONS]
-            row.append(f"{statistics.mean(one['seconds'] for one in found):.0f}")
+    for name in settings:
+        row = [name, str(len(SEEDS[name]))]
+        for data in DATA:
+            found = results(fits[name, data])
+            known = np.array([oracle(data)[str(j)] for j in HORIZONS])
+            gaps = (known - table(found))[:, -len(_SHOWN) :]
+            row += [_shown(column) for column in gaps.T]
+            row.append(f"{np.mean([one.get('seconds', np.nan) for one in found]):.0f}")
         rows.append(tuple(row))
-    gaps = [f"{data} {j}" for data in ("clean", "noisy") for j in (*HORIZONS, "s")]
+    gaps = [f"{data} {j}" for data in DATA for j in (*_SHOWN, "s")]
     return Result(
         how="The oracle's R² less the model's, that many steps ahead, on the test episodes of a "
-        f"trace of SAC learning (seed 0), fit seeds {SEEDS}; seconds of one core, compilation "
-        "included. Base: "
+        "trace of SAC learning (seed 0), over that many seeds of fits, ± half of Student's 90 % "
+        "interval; seconds of one core, compilation included. Base: "
         + ", ".join(f"{name} {value}" for name, value in BASE.items())
         + ". Other epochs make up for a recipe's cost, about.",
-        columns=("recipe", *gaps),
+        columns=("recipe", "seeds", *gaps),
         rows=rows,
     )
 
 
-def make(name: str, noisy: bool, seed: int) -> None:
-    """Fit and score one model, and keep its result."""
-    parts = sac_trace(_SYSTEMS[noisy]).split()
-    config = replace(PAPER, **{**BASE, **RECIPES[name]}, seed=seed)
-    began = time.process_time()
-    try:
-        model = fit(parts.train, parts.validation, config)
-    except DivergedError:
-        scores = np.full(max(HORIZONS), -np.inf)
-    else:
-        scores = mean_r_squared(r_squared(model.dynamics, parts.test, max(HORIZONS)))
-    seconds = time.process_time() - began
-    content = {
-        "recipe": name,
-        "settings": {**BASE, **RECIPES[name]},
-        "data": parts.test.fingerprint,
-        "seconds": round(seconds, 1),
-        "r2": {str(j): float(scores[j - 1]) for j in (1, *HORIZONS)},
-        "oracle": _oracle(noisy),
-    }
-    _write(_stored(name, noisy, seed), content)
-
-
-def _oracle(noisy: bool) -> dict[str, float]:
-    stored = RESULTS / "model_study" / f"oracle-{'noisy' if noisy else 'clean'}.json"
-    if not stored.exists():
-        test = sac_trace(_SYSTEMS[noisy]).split().test
-        oracle = system_of(test).oracle
-        assert oracle is not None
-        scores = mean_r_squared(errors([oracle()], test, max(HORIZONS)).r_squared[0, 0])
-        _write(stored, {str(j): float(scores[j - 1]) for j in (1, *HORIZONS)})
-    return json.loads(stored.read_text())
-
-
-def _gap(found: list[dict[str, Any]], horizon: int) -> float:
-    j = str(horizon)
-    return statistics.mean(one["oracle"][j] - one["r2"][j] for one in found)
-
-
-def _shown(gap: float) -> str:
-    return f"{gap:.4f}" if gap < 1 else "diverges"
-
-
-def _result(name: str, noisy: bool, seed: int) -> dict[str, Any] | None:
-    """Return a result that is there and of the settings as they are now."""
-    stored = _stored(name, noisy, seed)
-    content = json.loads(stored.read_text()) if stored.exists() else {}
-    wanted = json.loads(json.dumps({**BASE, **RECIPES[name]}))
-    return content if content.get("settings") == wanted else None
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    publish(path, {"": json.dumps(content, indent=1).encode() + b"\n"}, force=True)
-
-
-def _stored(name: str, noisy: bool, seed: int) -> Path:
-    words = "".join(c if c.isalnum() else "-" for c in name)
-    return RESULTS / "model_study" / f"{words}-{'noisy' if noisy else 'clean'}-{seed}.json"
+def _shown(gaps: np.ndarray) -> str:
+    if (gaps > 1).any():
+        return f"diverges ({int((gaps > 1).sum())} of {len(gaps)})"
+    return f"{gaps.mean():.4f}" + (f" ± {half_width(gaps):.4f}" if len(gaps) > 1 else "")

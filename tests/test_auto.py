@@ -41,7 +41,9 @@ def test_it_is_the_fit_with_the_horizon_that_was_chosen():
     train, validation = pendulum(6), pendulum(2, seed=1)
     chosen = fit(train, validation, weights="auto", **SMALL)
     found = chosen.record["auto"]
-    assert chosen.config["horizon"] == found["horizon"] <= 8
+    assert chosen.horizon == found["horizon"]
+    assert found["horizon"] <= 8
+    assert chosen.config["horizon"] == 8
     assert len(found["growth"]) == 8 and found["growth"][0] == 1.0
     fixed = fit(train, validation, weights="uniform", **{**SMALL, "horizon": found["horizon"]})
     for one, other in zip(
@@ -54,9 +56,9 @@ def test_it_is_the_fit_with_the_horizon_that_was_chosen():
 
 def test_noise_asks_for_a_longer_horizon():
     train, validation = pendulum(6), pendulum(2, seed=1)
-    clean = fit(train, validation, weights="auto", **SMALL).config["horizon"]
+    clean = fit(train, validation, weights="auto", **SMALL)
     blurred = fit(_noisy(train, 0.1), _noisy(validation, 0.1), weights="auto", **SMALL)
-    assert blurred.config["horizon"] > clean
+    assert blurred.record["auto"]["horizon"] > clean.record["auto"]["horizon"]
 
 
 def _noisy(episodes, deviation: float):
@@ -77,7 +79,7 @@ def test_it_is_finished_and_found_again_by_its_own_name(tmp_path):
 def test_data_of_one_short_episode_are_enough(tmp_path):
     settings = {**SMALL, "compositions": 100, "horizon": 10}
     model = fit(pendulum(1, 15), weights="auto", out=tmp_path / "m", **settings)
-    assert 1 <= model.config["horizon"] <= 7
+    assert 1 <= model.record["auto"]["horizon"] <= 7
     assert fit(pendulum(1, 15), weights="auto", out=tmp_path / "m", **settings).record
 
 

@@ -47,6 +47,11 @@ class Model:
     reward: RewardHead | None = None
     """A learned reward, if it was asked for."""
 
+    @property
+    def horizon(self) -> int | None:
+        """How many compositions ahead it was trained; None if it was not fitted here."""
+        return self.record.get("auto", self.config).get("horizon")
+
     def predict(self, states: ArrayLike, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation of the next states, of one state or many.
 

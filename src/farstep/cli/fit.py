@@ -51,6 +51,8 @@ class Fit:
             out=self.out,
             force=self.force,
         )
+        if "auto" in model.record:
+            print(f"trained {model.horizon} step(s) ahead, by how a one-step pilot's errors grow")
         curves = model.record.get("curves", [])
         for number, curve in enumerate(curves):
             name = f"member {number + 1}: " if len(curves) > 1 else ""

@@ -195,8 +195,8 @@ def label(model: Scorable) -> str:
     config = model.config
     if config.get("model") == "linear":
         return "linear model"
-    parts = [f"h = {config['horizon']}"]
-    if config["horizon"] > 1:
+    parts = ["auto"] if config["weights"] == "auto" else [f"h = {config['horizon']}"]
+    if config["horizon"] > 1 and config["weights"] != "auto":
         parts.append(str(config["weights"]))
     if config["stride"] > 1:
         parts = [f"direct {config['stride']}", *parts[1:]]

@@ -43,7 +43,7 @@ class FitConfig:
     """Predict the next state, or its difference (delta) from this one."""
     stride: int = 1
     """Steps that one prediction spans; above 1 it is the paper's direct model."""
-    width: int = 256
+    width: int = 128
     """Units of a hidden layer."""
     depth: int = 3
     """Hidden layers."""
@@ -53,7 +53,7 @@ class FitConfig:
     """Of the hidden layers."""
     dropout: float = 0.0
     """Share of units dropped in training."""
-    residual: bool = False
+    residual: bool = True
     """Add each hidden layer but the first to the one before it."""
     fixed_std: float = 0.1
     """Standard deviation in training with mse, in units of the target's; then it is measured."""
@@ -63,17 +63,17 @@ class FitConfig:
     """Keep predicted states within the training range, widened by this share of it."""
 
     # The optimiser
-    compositions: int = 36_000
+    compositions: int = 60_000
     """Updates times h, about, so that a fit costs the same for any h. Epochs, if given, count."""
     epochs: int | None = None
     """Passes over the data, at most, in place of a number of compositions."""
     batch: int = 256
     """Windows in one update; batches differ by at most one."""
-    learning_rate: float = 3e-3
+    learning_rate: float = 6e-3
     """Of Adam."""
     schedule: Literal["constant", "cosine"] = "cosine"
     """cosine falls to zero over all updates."""
-    clip: float | None = None
+    clip: float | None = 1.0
     """Largest gradient norm."""
     weight_decay: float = 0.0
     """Of AdamW: the share of layers' weights, times the learning rate, that an update takes."""
@@ -148,14 +148,17 @@ PAPER = FitConfig(
     horizon=1,
     weights="uniform",
     target="next",
+    width=256,
     depth=2,
     activation="tanh",
     normalisation="batch",
     dropout=0.1,
+    residual=False,
     epochs=100,
     batch=64,
     learning_rate=1e-3,
     schedule="constant",
+    clip=None,
     patience=20,
 )
 """The paper's settings, which also are what identities are told by the differences from."""

@@ -108,7 +108,7 @@ def fit(
         dynamics: Dynamics = fit_linear(train)
     else:
         run = FitRun(train, validation, config, chosen, start and start.dynamics)
-        dynamics, config, more = _fitted(run, checkpoints)
+        dynamics, more = _fitted(run, checkpoints)
         record |= more
     reward = fit_reward(train, validation, config) if learn_reward else None
     settings = dataclasses.asdict(config)
@@ -144,17 +144,16 @@ def _with_horizon(run: "FitRun", checkpoints: Checkpoints) -> tuple["FitRun", di
     return dataclasses.replace(run, config=config), found._asdict()
 
 
-def _fitted(run: "FitRun", checkpoints: Checkpoints) -> tuple[Dynamics, FitConfig, dict[str, Any]]:
-    """Return the model of all members, its settings, and what there is to record."""
+def _fitted(run: "FitRun", checkpoints: Checkpoints) -> tuple[Dynamics, dict[str, Any]]:
+    """Return the model of all members, and what there is to record."""
     record: dict[str, Any] = {}
     if isinstance(run.profile, Auto) and run.config.horizon > 1:
         run, record["auto"] = _with_horizon(run, checkpoints)
     members = [run.member(number, checkpoints) for number in range(run.config.members)]
     record["curves"] = [curve.to_json() for _, curve in members]
     if len(members) == 1:
-        return members[0][0], run.config, record
-    dynamics = Ensemble.of([member for member, _ in members], run.config.choice)
-    return dynamics, run.config, record
+        return members[0][0], record
+    return Ensemble.of([member for member, _ in members], run.config.choice), record
 
 
 @dataclasses.dataclass

@@ -252,7 +252,7 @@ def _row(
     return {
         "epoch": epoch,
         "episodes": len(data),
-        "horizon": model.config.get("horizon"),
+        "horizon": model.horizon,
         "return": None if episode is None else plain(episode.total),
         "imagined_return": agent.curve.last.get("imagined_return"),
         **scores,
