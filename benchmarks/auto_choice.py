@@ -1,6 +1,6 @@
 """weights="auto" against fixed horizons, and against the choice by validation R².
 
-The same settings and the same cost for all: a third of the default's compositions.
+The same settings and the same cost for all: half of the default's compositions.
 """
 
 from typing import Any

@@ -63,7 +63,7 @@ class FitConfig:
     """Keep predicted states within the training range, widened by this share of it."""
 
     # The optimiser
-    compositions: int = 60_000
+    compositions: int = 40_000
     """Updates times h, about, so that a fit costs the same for any h. Epochs, if given, count."""
     epochs: int | None = None
     """Passes over the data, at most, in place of a number of compositions."""
