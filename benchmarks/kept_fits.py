@@ -7,7 +7,7 @@ computed again.
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ class KeptFit:
     seed: int
     settings: dict[str, Any] = field(default_factory=dict)
     """Of `fit_config`."""
+    first: dict[str, Any] = field(default_factory=dict)
+    """Changes of the settings for a fit before, whose weights this one starts from."""
 
     @property
     def config(self) -> FitConfig:
@@ -73,8 +75,10 @@ class KeptFit:
         """Fit, score, and keep the scores."""
         parts = DATA[self.data]().split()
         began = time.process_time()
+        data = (parts.train, parts.validation)
         try:
-            model = fit(parts.train, parts.validation, self.config, out=self.model, force=True)
+            start = fit(*data, replace(self.config, **self.first)) if self.first else None
+            model = fit(*data, self.config, start=start, out=self.model, force=True)
         except DivergedError:
             content: dict[str, Any] = {"r2": {str(j): float("-inf") for j in HORIZONS}}
         else:
@@ -96,7 +100,8 @@ class KeptFit:
         return f"{words}-{self.data}-{self.seed}"
 
     def _told(self) -> dict[str, Any]:
-        return json.loads(json.dumps(changed(self.config, PAPER)))
+        told = changed(self.config, PAPER)
+        return json.loads(json.dumps({**told, "first": self.first} if self.first else told))
 
 
 def results(fits: Sequence[KeptFit]) -> list[dict[str, Any]]:

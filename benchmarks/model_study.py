@@ -36,6 +36,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "h = 10, gradient cut after 5": {"gradient": "truncated:5"},
     "decay 0.75": {"weights": "decay:0.75"},
     "proportional": {"weights": "proportional"},
+    "h grows from 1 to 10": {"epochs": 6},
     "layer norm": {"normalisation": "layer"},
     "residual": {"residual": True},
     "two layers": {"depth": 2, "epochs": 13},
@@ -62,12 +63,10 @@ COMBINED: dict[str, dict[str, Any]] = {
     "narrow: width 128, residual, clip 1": _NARROW,
     "narrow, lr 6e-3": {**_NARROW, "learning_rate": 6e-3},
     "narrow, lr 1.2e-2": {**_NARROW, "learning_rate": 1.2e-2},
-    "narrow, lr 6e-3, h = 1": {**_NARROW, "learning_rate": 6e-3, "horizon": 1, "epochs": 220},
-    "narrow, lr 6e-3, h = 5": {**_NARROW, "learning_rate": 6e-3, "horizon": 5, "epochs": 44},
-    "narrow, lr 6e-3, average 0.999": {**_NARROW, "learning_rate": 6e-3, "average": 0.999},
-    "narrow, lr 6e-3, twice as long": {**_NARROW, "learning_rate": 6e-3, "epochs": 44},
 }
 """What paid, together."""
+FIRST = {"h grows from 1 to 10": {"horizon": 1, "epochs": 20}}
+"""What is fitted before, by recipe."""
 SEEDS = {**dict.fromkeys(RECIPES, (0,)), **dict.fromkeys(COMBINED, (0, 1, 2))}
 _SHOWN = HORIZONS[1:]
 
@@ -76,7 +75,11 @@ def run() -> Result:
     settings = {**RECIPES, **COMBINED}
     fits = {
         (name, data): [
-            KeptFit("model_study", name, data, seed, {**BASE, **settings[name]})
+            KeptFit(
+                *("model_study", name, data, seed),
+                settings={**BASE, **settings[name]},
+                first=FIRST.get(name, {}),
+            )
             for seed in SEEDS[name]
         ]
         for name in settings

@@ -86,7 +86,10 @@ LOG = ("--states", "height", "--actions", "valve")
         (["data", "plot", "good.npz", "good.npz"], "named twice"),
         (["fit", "good.npz", "--out", "x", "--dropout", "2"], "dropout must be at least 0"),
         (["fit", "good.npz", "--out", "x", "--gradient", "cut"], "there is no gradient 'cut'"),
-        (["fit", "good.npz", "--out", "x", "--horizon", "7"], "longer than every episode"),
+        (
+            ["fit", "good.npz", "--out", "x", "--horizon", "7", "--weights", "uniform"],
+            "longer than every episode",
+        ),
         (["fit", "good.npz", "--out", "x", "--weights", "decy:1"], "Did you mean 'decay'"),
         (["fit", "missing.npz", "--out", "x"], "no such file or directory"),
         (

@@ -322,7 +322,7 @@ def test_numpys_numbers_are_settings_too():
         ({"angles": ((1, 1),)}, "two different dimensions"),
         ({"model": "linear", "members": 2}, "members at 1"),
         ({"horizon": 2, "weights": lambda _: 1.0}, "one weight for each"),
-        ({"horizon": 61}, "longer than every episode"),
+        ({"horizon": 61, "weights": "uniform"}, "longer than every episode"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"weights": "explicit:1,1", "horizon": 3}, "for horizon 3"),

@@ -24,8 +24,8 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     """Fit a network of the model's width, depth and activation; the best epoch is kept.
 
     It has neither batch normalisation nor dropout, and its inputs and output are normalised
-    apart from the model's. Batch, learning rate, its schedule and patience are the fit's, and so is
-    the number of updates.
+    apart from the model's. Batch, learning rate, its schedule, patience and epochs are the fit's;
+    without epochs it takes compositions / horizon updates.
     """
     (x, r), (held_x, held_r) = _pairs(train), _pairs(validation)
     shape = NetworkShape(config.width, config.depth, config.activation, "none", 0.0)

@@ -1,0 +1,71 @@
+"""Iterated batch RL, killed in any stage and with several workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from farstep import tensors
+from farstep.loops.real_episodes import all_of
+from farstep.model import load_model
+from farstep.policy import load_policy
+
+COMMAND = [
+    *(sys.executable, "-m", "farstep", "iterate", "Pendulum-v1"),
+    *("--horizon", "2", "--imagine-option", "reward=learned", "--warm", "both"),
+    *("--weights", "uniform", "--fit-option", "width=8", "depth=1", "compositions=40", "batch=64"),
+    *("--agent-option", "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8"),
+    *("net_arch=[8]", "eval_every=60"),
+]
+
+
+def _start(out: Path, *options: str) -> "subprocess.Popen[bytes]":
+    command = [*COMMAND, *options, "--out", str(out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _stages(place: Path) -> int:
+    """Return how many files a loop has stored, of all stages."""
+    return sum(1 for _ in place.rglob("*.safetensors")) + sum(1 for _ in place.rglob("*.npz"))
+
+
+def test_sigkill_in_every_stage_loses_nothing(tmp_path: Path):
+    """Killed shortly after something new was stored, whatever it was, until it is finished."""
+    one = ("--epochs", "2", "--seeds", "1", "--workers", "1")
+    assert _start(tmp_path / "whole", *one).wait(600) == 0
+    place, rng, kills = tmp_path / "killed" / "seed-0", np.random.default_rng(0), 0
+    while not (place / "epoch-001" / "result.json").exists():
+        process, seen = _start(tmp_path / "killed", *one), _stages(place)
+        while process.poll() is None:
+            if kills < 2 and _stages(place) > seen:
+                time.sleep(rng.uniform(0, 1))
+                os.kill(process.pid, signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.01)
+        assert process.wait(600) in (0, -signal.SIGKILL)
+    assert kills == 2
+    whole = tmp_path / "whole" / "seed-0"
+    assert all_of(place / "episodes").equals(all_of(whole / "episodes"))
+    models = [
+        tensors.to_arrays(load_model(x / "epoch-001" / "model").dynamics) for x in (place, whole)
+    ]
+    for name, array in models[0].items():
+        np.testing.assert_array_equal(array, models[1][name])
+    states = rng.normal(size=(4, 3)).astype(np.float32)
+    acts = [load_policy(x / "epoch-001" / "agent" / "policy.safetensors") for x in (place, whole)]
+    np.testing.assert_array_equal(acts[0](states), acts[1](states))
+
+
+def test_seeds_run_side_by_side(tmp_path: Path):
+    assert (
+        _start(tmp_path / "loop", "--epochs", "1", "--seeds", "2", "--workers", "2").wait(600) == 0
+    )
+    first, second = (all_of(tmp_path / "loop" / f"seed-{seed}" / "episodes") for seed in (0, 1))
+    assert len(first) == len(second) == 2
+    assert not first.equals(second)
+    assert (tmp_path / "loop" / "returns.png").exists()
