@@ -69,7 +69,7 @@ class KeptFit:
         """Return the scores if they are there and of the settings as they are now."""
         stored = RESULTS / self.study / f"{self._label}.json"
         content = json.loads(stored.read_text()) if stored.exists() else {}
-        return content if content.get("settings") == self._told() else None
+        return content if content.get("settings") == self.told else None
 
     def make(self) -> None:
         """Fit, score, and keep the scores."""
@@ -80,7 +80,8 @@ class KeptFit:
             start = fit(*data, replace(self.config, **self.first)) if self.first else None
             model = fit(*data, self.config, start=start, out=self.model, force=True)
         except DivergedError:
-            content: dict[str, Any] = {"r2": {str(j): float("-inf") for j in HORIZONS}}
+            lost = float("-inf")
+            content: dict[str, Any] = {"validation": lost, "r2": {str(j): lost for j in HORIZONS}}
         else:
             seconds = time.process_time() - began
             validated = r_squared(model.dynamics, parts.validation, CARED_ABOUT)
@@ -91,7 +92,7 @@ class KeptFit:
                 "validation": float(mean_r_squared(validated).mean()),
                 "r2": scores(model.dynamics, parts.test),
             }
-        told = {"settings": self._told(), "data": parts.test.fingerprint}
+        told = {"settings": self.told, "data": parts.test.fingerprint}
         write(RESULTS / self.study / f"{self._label}.json", {**told, **content})
 
     @property
@@ -99,7 +100,9 @@ class KeptFit:
         words = "".join(c if c.isalnum() else "-" for c in self.name)
         return f"{words}-{self.data}-{self.seed}"
 
-    def _told(self) -> dict[str, Any]:
+    @property
+    def told(self) -> dict[str, Any]:
+        """What results are told by: settings that differ from the paper's."""
         told = changed(self.config, PAPER)
         return json.loads(json.dumps({**told, "first": self.first} if self.first else told))
 

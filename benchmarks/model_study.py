@@ -63,6 +63,7 @@ COMBINED: dict[str, dict[str, Any]] = {
     "narrow: width 128, residual, clip 1": _NARROW,
     "narrow, lr 6e-3": {**_NARROW, "learning_rate": 6e-3},
     "narrow, lr 1.2e-2": {**_NARROW, "learning_rate": 1.2e-2},
+    "narrow, lr 6e-3, h = 20": {**_NARROW, "learning_rate": 6e-3, "horizon": 20, "epochs": 11},
 }
 """What paid, together."""
 FIRST = {"h grows from 1 to 10": {"horizon": 1, "epochs": 20}}

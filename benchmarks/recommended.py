@@ -53,10 +53,12 @@ def _together(fits: Sequence[KeptFit]) -> dict[str, Any]:
     """Score some models as one."""
     data, first = fits[0].data, fits[0].seed
     stored = RESULTS / STUDY / f"ensemble-{data}-{first}.json"
-    if not stored.exists():
+    content = json.loads(stored.read_text()) if stored.exists() else {}
+    if content.get("settings") != fits[0].told:
         dynamics = Ensemble.of([load_model(one.model).dynamics for one in fits], "mean")  # pyright: ignore[reportArgumentType]
-        write(stored, {"r2": scores(dynamics, DATA[data]().split().test)})
-    return json.loads(stored.read_text())
+        content = {"settings": fits[0].told, "r2": scores(dynamics, DATA[data]().split().test)}
+        write(stored, content)
+    return content
 
 
 def _row(data: str, name: str, found: Sequence[dict[str, Any]]) -> tuple[str, ...]:

@@ -69,7 +69,12 @@ def _noisy(episodes, deviation: float):
 def test_it_is_finished_and_found_again_by_its_own_name(tmp_path):
     train, validation = pendulum(4), pendulum(1, seed=1)
     settings = {**SMALL, "compositions": 100}
+    (tmp_path / "m").mkdir()
+    others = tmp_path / "m" / "pilot-plant.safetensors"
+    others.write_text("a model of the user's own")
     first = fit(train, validation, weights="auto", out=tmp_path / "m", **settings)
+    assert others.exists()
+    assert not (tmp_path / "m" / "pilot-0.safetensors").exists()
     again = fit(train, validation, weights="auto", out=tmp_path / "m", **settings)
     assert again.record["auto"] == first.record["auto"]
     with pytest.raises(FarstepError, match="exists already"):

@@ -1,6 +1,8 @@
 """Residual layers, weight decay, weight averaging, noise on inputs, and the errors' units."""
 
+import ast
 import dataclasses
+import inspect
 from typing import Any
 
 import jax
@@ -8,13 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from farstep.cli.presets import settled
 from farstep.dynamics.network import NetworkShape, create_network, evaluate
 from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.fitting import config as config_module
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
-from farstep.fitting.config import PRESETS, FitConfig, fit_config
+from farstep.fitting.config import PAPER, PRESETS, FitConfig, fit_config
 from farstep.fitting.fit import FitRun, fit
 from farstep.fitting.optimiser import optimiser
 from farstep.fitting.training import initial_state, train_epoch
@@ -176,9 +180,42 @@ def test_small_data_are_passed_over_until_the_updates_are_made():
     assert len(model.record["curves"][0]["score"]) == 3  # of 50 updates, ten passes each
     large = fit(pendulum(30, 41), pendulum(1), compositions=240, **small)
     assert len(large.record["curves"][0]["score"]) == 2  # of 75
+    tiny = fit(pendulum(1, 6), pendulum(1), compositions=240, **{**small, "batch": 64})
+    assert len(tiny.record["curves"][0]["score"]) == 3  # of 50 updates, of 64 windows each
 
 
 def test_compositions_take_the_place_of_a_presets_epochs():
     assert fit_config("paper", compositions=50).epochs is None
     assert fit_config("paper", compositions=50, epochs=2).epochs == 2
     assert fit_config(FitConfig(width=8), depth=1).width == 8
+    asked = dataclasses.replace(PAPER, compositions=50)
+    assert settled(asked, "paper").epochs is None
+    assert settled(dataclasses.replace(asked, epochs=2), "paper").epochs == 2
+    assert settled(PAPER, "paper") == PAPER
+
+
+def test_the_papers_settings_do_not_follow_the_defaults():
+    """Fits are told by what differs from them."""
+    source = ast.parse(inspect.getsource(config_module))
+    (call,) = (
+        node.value
+        for node in source.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PAPER"
+    )
+    assert isinstance(call, ast.Call)
+    named = [keyword.arg for keyword in call.keywords]
+    assert sorted(map(str, named)) == sorted(f.name for f in dataclasses.fields(FitConfig))
+
+
+def test_lists_in_lists_are_settings():
+    assert fit_config(angles=[[1, 2]]).angles == ((1, 2),)
+
+
+def test_a_start_must_be_a_model():
+    with pytest.raises(FarstepError, match="a str is no model to start from"):
+        fit(pendulum(2), start="model.safetensors", **TINY)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_linear_model_is_trained_one_step_ahead():
+    assert fit(pendulum(2), pendulum(1), model="linear").horizon == 1
+    assert fit(pendulum(2), pendulum(1), **TINY, horizon=2).horizon == 2

@@ -40,6 +40,10 @@ def test_a_stretch_of_each_episode_stays_held_out_when_others_come():
     assert kept.lengths.sum() == 3 * 54 and kept.lengths.min() >= 5
     _, later = hold_out_parts(many, seed=1, least=5)
     np.testing.assert_array_equal(later.take(range(3)).states, held.states)
+    short = Episodes.from_list([*many.take(range(3)), *pendulum(2, 14)], many.signals)
+    _, mixed = hold_out_parts(short, seed=1, least=10)
+    _, longer = hold_out_parts(short.take([0, 1, 2, 3]), seed=1, least=10)
+    assert mixed.lengths.tolist() == longer.lengths.tolist() == [10, 10, 10]
     all_actions = np.sort(np.concatenate([kept.actions, held.actions]), axis=0)
     np.testing.assert_array_equal(all_actions, np.sort(many.take(range(3)).actions, axis=0))
 

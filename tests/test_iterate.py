@@ -15,7 +15,7 @@ from farstep.agents.train import train
 from farstep.errors import DataWarning, FarstepError
 from farstep.fitting.fit import fit
 from farstep.imagination.imagine import imagine
-from farstep.loops.iterate import Iterated, iterate
+from farstep.loops.iterate import Iterated, iterate, line_of
 from farstep.loops.real_episodes import RealEpisodes
 from farstep.model import load_model
 from farstep.policy import load_policy
@@ -132,6 +132,7 @@ def test_a_real_step_that_fails_ends_the_episode_and_the_loop_goes_on(tmp_path):
     assert not any(episode.terminated for episode in done.episodes(0))
     said = [note for row in done.rows[0] for note in row["notes"] if "real episode" in note]
     assert said
+    assert all(note in "\n".join(line_of(0, row) for row in done.rows[0]) for note in said)
     assert all("on fire" in note or "nan" in note for note in said)
     assert all(np.isfinite(episode.states).all() for episode in done.episodes(0))
 
@@ -163,6 +164,42 @@ def test_a_first_episode_without_a_step_can_be_tried_again(tmp_path):
         del gymnasium.registry["Dead-v0"]
 
 
+class Stuck(Failing):
+    """Begins once, fails after some steps, and cannot be closed."""
+
+    def reset(self, *, seed=None, options=None):
+        if Failing.episodes == 2:
+            raise OSError("the brake is on")
+        return super().reset(seed=seed, options=options)
+
+    def close(self):
+        raise OSError("the port is gone")
+
+
+def test_what_was_recorded_is_kept_though_closing_fails(tmp_path):
+    gymnasium.register("Stuck-v0", "test_iterate:Stuck", max_episode_steps=20)
+    try:
+        real, Failing.episodes = RealEpisodes(tmp_path, system("Stuck-v0"), seed=0), 1
+        first, second = real.get(1, nothing), real.get(2, nothing)
+    finally:
+        del gymnasium.registry["Stuck-v0"]
+    assert first.episode is not None and len(first.episode.actions) == 8
+    assert ["on fire" in first.trouble[0], "port is gone" in first.trouble[1]] == [True, True]
+    assert second.episode is None and "did not begin: OSError: the brake" in second.trouble[0]
+
+
+def test_a_first_episode_that_is_too_short_is_said_and_not_kept(tmp_path):
+    gymnasium.register("Failing-v0", "test_iterate:Failing", max_episode_steps=3)
+    Failing.episodes = 0
+    try:
+        with pytest.raises(FarstepError, match=r"has 3 step\(s\).*must have 4"):
+            iterate("Failing-v0", out=tmp_path, epochs=1, **{**LOOP, "weights": "uniform"})
+        done = iterate("Failing-v0", out=tmp_path, epochs=1, **{**LOOP, "horizon": 3})
+    finally:
+        del gymnasium.registry["Failing-v0"]
+    assert [len(episode.actions) for episode in done.episodes(0)] == [3, 3]
+
+
 def test_what_went_wrong_is_said_again_when_an_episode_is_read(tmp_path):
     gymnasium.register("Failing-v0", "test_iterate:Failing", max_episode_steps=20)
     try:
@@ -181,6 +218,7 @@ def test_what_went_wrong_is_said_again_when_an_episode_is_read(tmp_path):
         ({"stride": 2}, "leave stride at 1"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"agent": {"agent": "sb3:SAC"}}, "choose warm=none"),
+        ({"model": "linear", "warm": "both"}, "choose warm=agent"),
     ],
 )
 def test_bad_settings_are_said_before_anything_is_run(settings, said, tmp_path):

@@ -76,7 +76,7 @@ def identity_of(**parts: Any) -> str:
 def native(value: Any) -> Any:
     """Return NumPy's numbers as Python's, which JSON knows, and lists as tuples."""
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(native(one) for one in value)
     return value.item() if isinstance(value, np.generic) else value
 
 

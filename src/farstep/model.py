@@ -50,6 +50,8 @@ class Model:
     @property
     def horizon(self) -> int | None:
         """How many compositions ahead it was trained; None if it was not fitted here."""
+        if self.config.get("model") == "linear":
+            return 1
         return self.record.get("auto", self.config).get("horizon")
 
     def predict(self, states: ArrayLike, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

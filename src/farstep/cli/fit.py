@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from farstep.cli.presets import FitPreset, chosen_fit
+from farstep.cli.presets import FitPreset, chosen_fit, settled
 from farstep.fitting.config import FitConfig
 
 
@@ -46,7 +46,7 @@ class Fit:
         model = fit(
             train,
             validation,
-            self.config,
+            settled(self.config, self.preset),
             learn_reward=self.learn_reward,
             out=self.out,
             force=self.force,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from farstep.cli.presets import FitPreset, chosen_fit
+from farstep.cli.presets import FitPreset, chosen_fit, settled
 from farstep.fitting.config import FitConfig
 
 
@@ -58,7 +58,7 @@ class Offline:
 
         done = offline(
             self.data,
-            self.config,
+            settled(self.config, self.model_preset),
             out=self.out,
             seeds=self.seeds,
             agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},

@@ -1,6 +1,7 @@
 """The preset of a fit that the command line names: its values are the options' defaults."""
 
 import sys
+from dataclasses import replace
 from typing import Literal
 
 from farstep.fitting.config import PRESETS, FitConfig
@@ -14,3 +15,10 @@ def chosen_fit(option: str = "--preset") -> FitConfig:
     words = [word.replace("_", "-") for word in words]
     named = words[words.index(option) + 1 :][:1] if option in words else []
     return PRESETS.get(named[0] if named else "recommended", PRESETS["recommended"])
+
+
+def settled(config: FitConfig, preset: str) -> FitConfig:
+    """Return the settings, without the preset's epochs where compositions were given instead."""
+    base = PRESETS[preset]
+    given = config.compositions != base.compositions and config.epochs == base.epochs
+    return replace(config, epochs=None) if given else config

@@ -72,7 +72,8 @@ class Checkpoints:
         """Delete all of them."""
         if self.folder is not None:
             for path in self.folder.glob(f"{self.name}-*.safetensors"):
-                path.unlink()
+                if path.stem.removeprefix(f"{self.name}-").isdecimal():  # others are the user's
+                    path.unlink()
             for path in self.folder.glob(f".{self.name}-*.part"):  # of a write that was killed
                 shutil.rmtree(path, ignore_errors=True)
 

@@ -22,7 +22,7 @@ class FitConfig:
     """Everything about a fit but the data. The defaults are those of the preset `recommended`."""
 
     # The objective
-    horizon: int = 10
+    horizon: int = 20
     """Steps ahead, h: the losses at 1 to h compositions are summed. At most, with weights auto."""
     weights: str = "auto"
     """auto (uniform, and h chosen from the data), uniform, decay:0.75, explicit:0.3,0.7,
@@ -147,21 +147,42 @@ class FitConfig:
 PAPER = FitConfig(
     horizon=1,
     weights="uniform",
+    loss="mse",
+    units="state",
+    propagation="mean",
+    gradient="full",
+    model="network",
     target="next",
+    stride=1,
     width=256,
     depth=2,
     activation="tanh",
     normalisation="batch",
     dropout=0.1,
     residual=False,
+    fixed_std=0.1,
+    angles=(),
+    bounds=None,
+    compositions=40_000,
     epochs=100,
     batch=64,
     learning_rate=1e-3,
     schedule="constant",
     clip=None,
+    weight_decay=0.0,
+    average=None,
+    input_noise=0.0,
+    rematerialise=False,
+    stop_on="objective",
+    r2_horizon=50,
     patience=20,
+    members=1,
+    bootstrap=True,
+    choice="mean",
+    seed=0,
 )
-"""The paper's settings, which also are what identities are told by the differences from."""
+"""The paper's settings. Fits are told by what differs from them, so every field has its value here,
+whatever becomes of the defaults."""
 PRESETS = {"recommended": FitConfig(), "paper": PAPER}
 """`recommended`: what `benchmarks/model_study.py` found. `paper`: the paper's."""
 

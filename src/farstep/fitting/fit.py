@@ -89,6 +89,8 @@ def fit(
     config, chosen = fit_settings(config, {**settings, "weights": weights})
     if learn_reward and config.stride > 1:
         raise FarstepError("a reward is learned of single steps; leave stride at 1.")
+    if start is not None and not isinstance(start, Model):
+        raise FarstepError(f"a {type(start).__name__} is no model to start from; see load_model.")
     if start is not None and config.model == "linear":
         raise FarstepError("a linear model has one solution; it does not start from another.")
     config, train, validation = _data(config, train, validation)
@@ -193,10 +195,10 @@ class FitRun:
             angles=config.angles,
             bounds=config.bounds,
         )
+        self._created(jax.random.key(0), 0)  # fails now if it cannot start from `start`
         count = len(self.windows)
         if config.epochs is None:  # of small data an epoch is several passes
-            passes = max(1, _LEAST_UPDATES // -(-count // config.batch))
-            count *= passes
+            count *= max(1, _LEAST_UPDATES * config.batch // count)
         self.chosen = jnp.arange(count) % len(self.windows)
         sizes = batch_sizes(count, config.batch)
         if config.normalisation == "batch" and min(size for size, _ in sizes) < 2:
@@ -227,11 +229,7 @@ class FitRun:
         """Train one member from where its checkpoint stands."""
         key = jax.random.fold_in(jax.random.key(self.config.seed), number)
         init_key, draw_key, epoch_key = jax.random.split(key, 3)
-        dynamics = NetworkDynamics.create(
-            init_key, self.scaling, self.form, self.config.stride, self.config.fixed_std
-        )
-        if self.start is not None:
-            dynamics = begun_from(dynamics, self.start, number)
+        dynamics = self._created(init_key, number)
         chosen = self.chosen
         if self.config.members > 1 and self.config.bootstrap:
             chosen = jax.random.randint(draw_key, chosen.shape, 0, len(self.windows))
@@ -257,6 +255,12 @@ class FitRun:
                 "out. Try a smaller learning rate, gradient clipping (clip=1), or bounds."
             )
         return self._calibrated(with_state(dynamics, at.best)), at.curve
+
+    def _created(self, key: jax.Array, number: int) -> NetworkDynamics:
+        """Return a member as training begins with it."""
+        config = self.config
+        new = NetworkDynamics.create(key, self.scaling, self.form, config.stride, config.fixed_std)
+        return new if self.start is None else begun_from(new, self.start, number)
 
     def board(self, number: int) -> str:
         """Return the folder of a member's curves for TensorBoard."""

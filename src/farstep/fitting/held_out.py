@@ -22,8 +22,9 @@ def hold_out(episodes: Episodes, seed: int = 0, least: int = 1) -> tuple[Episode
 def hold_out_parts(episodes: Episodes, seed: int, least: int) -> tuple[Episodes, Episodes]:
     """Split off a stretch of a tenth of each episode, at a place drawn from its number.
 
-    What is held out of an episode stays held out when others are added to the data. Stretches, and
-    what is left beside them, have `least` steps or more; shorter episodes are left to the training.
+    Stretches, and what is left beside them, have `least` steps or more; shorter episodes are left
+    to the training. Once one episode has twice `least` steps, what is held out of each stays held
+    out when others are added; before, `least` is half of the longest.
     """
     least = max(1, min(least, int(episodes.lengths.max()) // 2))
     kept, held = [], []

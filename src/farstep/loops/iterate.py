@@ -78,6 +78,8 @@ class IteratedSeed:
             said = did_you_mean(self.warm, get_args(Warm))
             raise FarstepError(f"there is no warm '{self.warm}'. {said}")
         system_named(self.system).check_bounded()
+        if self.fit.model == "linear" and self.warm in ("model", "both"):
+            raise FarstepError("a linear model does not go on from another; choose warm=agent.")
         if self.agent.agent != "sac" and self.warm in ("agent", "both"):
             raise FarstepError(
                 f"{self.agent.agent} does not go on from another agent; choose warm=none."
@@ -92,11 +94,11 @@ class IteratedSeed:
             model: Model | None = None
             agent: Agent | None = None
             for epoch in range(self.epochs):
-                # What is finished is only read; of the last, model and agent may be needed.
+                # What is finished is read, all of it: a warm start is told by what it starts from.
                 finished = (place / f"epoch-{epoch:03}" / _RESULT).exists()
                 row, model, agent = self._epoch(place, epoch, model, agent)
                 rows.append(row)
-                if not finished:
+                if not finished or epoch + 1 == self.epochs:
                     chart = iteration_chart([rows], f"{self.system}, seed {self.seed}", "returns")
                     save_chart(chart, place / "returns", force=True)
             return rows
@@ -104,7 +106,8 @@ class IteratedSeed:
     def _check(self, place: Path) -> None:
         """Fail if another loop is here; its real episodes are never overwritten."""
         path = place / "settings.json"
-        if path.exists() and read_result(path, self.identity) is None:
+        begun = any((place / _EPISODES).glob("*"))
+        if begun and path.exists() and read_result(path, self.identity) is None:
             raise FarstepError(
                 f"{place} holds a loop with other settings; choose another place: its real "
                 "episodes are kept."
@@ -116,7 +119,8 @@ class IteratedSeed:
     ) -> tuple[dict[str, Any], Model, Agent]:
         """Fit, train, and run the real system once."""
         here, system = place / f"epoch-{epoch:03}", system_named(self.system)
-        real = RealEpisodes(place / _EPISODES, system, self.seed)
+        least = 2 if self.fit.weights == "auto" else 2 * self.fit.horizon
+        real = RealEpisodes(place / _EPISODES, system, self.seed, least)
         data = Episodes.from_list(real.before(epoch + 1), system.signals, system.name)
         training, validation = hold_out_parts(data, self.seed, self.fit.horizon)
         model = fit(
@@ -139,12 +143,13 @@ class IteratedSeed:
         stored = read_result(here / _RESULT, self.identity)
         if stored is None:
             new = real.get(epoch + 1, agent.policy)
-            earlier = real.first().trouble if epoch == 0 else []
+            trouble = [*(real.first().trouble if epoch == 0 else []), *new.trouble]
             notes = [*learned_note(self.imagination, system), *own_notes(noticed)]
             stored = {
                 "identity": self.identity,
                 **_row(epoch, data, model, agent, new.episode),
-                "notes": [*notes, *earlier, *new.trouble],
+                "trouble": trouble,
+                "notes": [*notes, *trouble],
             }
             with TensorBoard(place, epoch) as board:  # before the result: a repeat does no harm
                 board.add(_scalars(stored), epoch)
@@ -273,7 +278,8 @@ def line_of(seed: int, row: Mapping[str, Any]) -> str:
     names = ("return", "imagined_return", "r2_10", "r2_50")
     shown = [f"{row[n]:8.4g}" if row[n] is not None else f"{'none':>8}" for n in names]
     times = f"model {row['fit_seconds']:.0f} s, agent {row['agent_seconds'] or 0:.0f} s"
-    return f"{seed:4} {row['epoch']:5} {' '.join(shown)}  {times}"
+    line = f"{seed:4} {row['epoch']:5} {' '.join(shown)}  {times}"
+    return "\n".join([line, *(f"     {note}" for note in row["trouble"])])
 
 
 def _scalars(row: Mapping[str, Any]) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from farstep.datasets import npz
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, one_line
 from farstep.files import publish
 from farstep.policy import Policy
 from farstep.systems.collect import record_episode
@@ -37,6 +37,8 @@ class RealEpisodes:
     folder: Path
     system: System
     seed: int
+    least: int = 2
+    """Steps of the first episode, at least: what models can be fitted and validated on."""
 
     def first(self) -> Recorded:
         """Run or read the random episode that everything starts from."""
@@ -47,6 +49,16 @@ class RealEpisodes:
                 "and start again."
             )
         return found
+
+    def _check_first(self, episode: Episode) -> None:
+        """Fail before a first episode is kept that nothing can be learned from."""
+        steps = len(episode.actions)
+        if steps < self.least:
+            raise FarstepError(
+                f"the first real episode has {steps} step(s); to fit and validate a model it must "
+                f"have {self.least}. Choose a shorter horizon or weights=auto, or a system whose "
+                "random episodes are longer."
+            )
 
     def before(self, count: int) -> list[Episode]:
         """Return the first `count` episodes, without those that recorded nothing."""
@@ -59,6 +71,8 @@ class RealEpisodes:
             return self._read(number)
         found = self._run(number, policy)
         if found.episode is not None:
+            if number == 0:
+                self._check_first(found.episode)
             content = Episodes.from_list(
                 [found.episode],
                 self.system.signals,
@@ -73,8 +87,9 @@ class RealEpisodes:
     def _run(self, number: int, policy: Acting) -> Recorded:
         env_seed, policy_seed = np.random.SeedSequence([self.seed, number, _STREAM]).spawn(2)
         trouble: list[str] = []
-        env = self.system.make()
+        episode, env = None, None
         try:
+            env = self.system.make()
             episode = record_episode(
                 env,
                 policy,  # pyright: ignore[reportArgumentType]
@@ -82,9 +97,14 @@ class RealEpisodes:
                 np.random.default_rng(policy_seed),
                 trouble=lambda said: trouble.append(f"in real episode {number}, {said}"),
             )
-        finally:
-            env.close()
-        return Recorded(episode if len(episode.actions) else None, trouble)
+        except Exception as error:  # of making or resetting it: there is no episode
+            trouble.append(f"real episode {number} did not begin: {one_line(error)}")
+        try:
+            if env is not None:
+                env.close()
+        except Exception as error:  # what was recorded counts
+            trouble.append(f"after real episode {number}, closing failed: {one_line(error)}")
+        return Recorded(episode if episode is not None and len(episode.actions) else None, trouble)
 
     def _read(self, number: int) -> Recorded:
         if self._nothing(number).exists():

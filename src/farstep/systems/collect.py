@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import SupportsFloat, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -136,12 +136,12 @@ def record_episode(
     while not (terminated or truncated):
         try:
             if trouble is not None and not actions:
-                _check_finite(state, 0.0)
+                _check_usable(state, states[0], 0.0, info)
             action = np.asarray(policy(state, rng), space.dtype)
             action = _checked(action, space, len(actions))
             state, reward, terminated, truncated, info = env.step(action)
             if trouble is not None:
-                _check_finite(state, reward)
+                _check_usable(state, states[0], reward, info)
         except Exception as error:
             if trouble is None:
                 raise
@@ -174,8 +174,14 @@ def _checked(action: np.ndarray, space: gymnasium.spaces.Box, number: int) -> np
     return action
 
 
-def _check_finite(state: np.ndarray, reward: SupportsFloat) -> None:
-    if not np.isfinite([*np.ravel(state), float(reward)]).all():
+def _check_usable(
+    state: np.ndarray, first: np.ndarray, reward: SupportsFloat, info: dict[str, Any]
+) -> None:
+    """Fail if a step gave what cannot be kept."""
+    if np.shape(state) != np.shape(first):
+        raise ValueError(f"it gave a state of shape {np.shape(state)}, not {np.shape(first)}")
+    clean = info.get("clean_state", state)
+    if not np.isfinite([*np.ravel(state), *np.ravel(clean), float(reward)]).all():
         raise ArithmeticError(f"it gave state {state} and reward {reward}")
 
 
