@@ -87,12 +87,7 @@ def fit(
         **settings: Fields of `FitConfig`, such as `horizon=4`.
     """
     config, chosen = fit_settings(config, {**settings, "weights": weights})
-    if learn_reward and config.stride > 1:
-        raise FarstepError("a reward is learned of single steps; leave stride at 1.")
-    if start is not None and not isinstance(start, Model):
-        raise FarstepError(f"a {type(start).__name__} is no model to start from; see load_model.")
-    if start is not None and config.model == "linear":
-        raise FarstepError("a linear model has one solution; it does not start from another.")
+    _check(config, learn_reward, start)
     config, train, validation = _data(config, train, validation)
     folder = None if out is None else Path(out)
     extra: dict[str, Any] = {"learn_reward": True} if learn_reward else {}
@@ -119,6 +114,16 @@ def fit(
         model.save(folder / MODEL_FILE, force)
     _remove(checkpoints)
     return model
+
+
+def _check(config: FitConfig, learn_reward: bool, start: Model | None) -> None:
+    """Fail if what is asked for does not go together."""
+    if learn_reward and config.stride > 1:
+        raise FarstepError("a reward is learned of single steps; leave stride at 1.")
+    if start is not None and not isinstance(start, Model):
+        raise FarstepError(f"a {type(start).__name__} is no model to start from; see load_model.")
+    if start is not None and config.model == "linear":
+        raise FarstepError("a linear model has one solution; it does not start from another.")
 
 
 def _record(
