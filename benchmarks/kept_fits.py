@@ -36,8 +36,8 @@ DATA: dict[str, Callable[[], Episodes]] = {
     "pendulum-swingup": lambda: sac_trace("pendulum-swingup", 0),
     "half-cheetah": lambda: sac_trace("half-cheetah", 0),
 }
-"""Traces of SAC learning on real systems, by name. Recipes were chosen on `clean` and `noisy` alone;
-the shipped sets are not looked at."""
+"""Traces of SAC learning on real systems. Recipes were chosen on `clean` and `noisy` alone; the
+shipped sets are not looked at."""
 
 
 @dataclass(frozen=True)
