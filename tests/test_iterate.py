@@ -186,7 +186,7 @@ def test_what_was_recorded_is_kept_though_closing_fails(tmp_path):
         del gymnasium.registry["Stuck-v0"]
     assert first.episode is not None and len(first.episode.actions) == 8
     assert ["on fire" in first.trouble[0], "port is gone" in first.trouble[1]] == [True, True]
-    assert second.episode is None and "did not begin: OSError: the brake" in second.trouble[0]
+    assert second.episode is None and "did not begin: the brake" in second.trouble[0]
 
 
 def test_a_first_episode_that_is_too_short_is_said_and_not_kept(tmp_path):

@@ -116,7 +116,7 @@ def fit(
     return model
 
 
-def _check(config: FitConfig, learn_reward: bool, start: Model | None) -> None:
+def _check(config: FitConfig, learn_reward: bool, start: object) -> None:
     """Fail if what is asked for does not go together."""
     if learn_reward and config.stride > 1:
         raise FarstepError("a reward is learned of single steps; leave stride at 1.")
