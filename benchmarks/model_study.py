@@ -73,7 +73,7 @@ _SHOWN = HORIZONS[1:]
 
 
 def run() -> Result:
-    settings = {**RECIPES, **COMBINED}
+    settings = {**COMBINED, **RECIPES}
     fits = {
         (name, data): [
             KeptFit(
