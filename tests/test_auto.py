@@ -19,12 +19,14 @@ SMALL: dict[str, Any] = {"width": 16, "depth": 2, "compositions": 1600, "batch":
 @pytest.mark.parametrize(
     ("squared", "horizon"),
     [
-        ([1.0, 2.0, GROWTH, 5.0], 3),
-        ([1.0, 1.1, 1.2], 3),
-        ([1.0, np.inf, np.inf], 2),
-        ([1.0, 2.0, np.nan], 2),
+        ([1e-3, 2e-3, GROWTH * 1e-3, 5e-3], 3),
+        ([1e-3, 1.1e-3, 1.2e-3], 3),
+        ([1e-3, np.inf, np.inf], 2),
+        ([1e-3, 2e-3, np.nan], 2),
         ([0.0, 0.0, 0.0], 3),
         ([2.0], 1),
+        ([0.05, 0.09, 0.1, 0.2], 3),  # a tenth of the variance, and twice the first
+        ([0.3, 0.4, 0.5, 0.6], 4),  # noise: it has to double
     ],
 )
 def test_the_first_horizon_whose_error_has_grown(squared: list[float], horizon: int):

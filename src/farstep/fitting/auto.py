@@ -4,7 +4,9 @@ A short pilot fit one step ahead is rolled out on the validation episodes. Its s
 ahead, e(j), is in parts what cannot be predicted (noise of the sensors, which is there at every
 j alike) and what the model's own errors compound to, which grows with j. The losses tell about
 compounding where the second part is the larger one: so the horizon is the first one at which the
-error is `GROWTH` times that of one step. All horizons up to it weigh alike.
+error is `GROWTH` times that of one step. Where it has doubled and is a share `LOST` of the states'
+variance, that is far enough: what is trained on predictions that are far from the data costs
+accuracy near by. All horizons up to the chosen one weigh alike.
 
 With clean data errors grow fast, and a short horizon, whose updates are cheap, tells enough; with
 noisy data it takes more steps until what is learned is more than noise.
@@ -23,6 +25,8 @@ from farstep.scoring.errors import errors, mean_r_squared
 
 GROWTH = 10.0
 """Times the error one step ahead."""
+LOST = 0.1
+"""Of the variance of the states."""
 PILOT = 0.02
 """Of the fit's compositions, or a fifth of its epochs where these are given, for the pilot."""
 _STARTS = 5000
@@ -59,12 +63,13 @@ def choose(dynamics: Dynamics, validation: Episodes, longest: int) -> Chosen:
 
 
 def first_grown(squared: Float[np.ndarray, " j"]) -> Chosen:
-    """Return the first horizon whose error is GROWTH times the first one's, else the last.
+    """Return the first horizon whose error has grown enough, else the last.
 
-    NaN stands for what could not be measured: such horizons are not chosen.
+    Errors are shares of the variance. NaN stands for what could not be measured: such horizons
+    are not chosen.
     """
     growth = squared / max(squared[0], np.finfo(float).tiny)
-    grown = np.flatnonzero(growth >= GROWTH)
+    grown = np.flatnonzero((growth >= GROWTH) | ((growth >= 2) & (squared >= LOST)))
     horizon = grown[0] + 1 if len(grown) else np.count_nonzero(~np.isnan(growth))
     numbers = [float(value) if np.isfinite(value) else None for value in growth]
     return Chosen(max(1, int(horizon)), numbers)
