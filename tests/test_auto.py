@@ -8,7 +8,7 @@ import pytest
 
 from farstep import tensors
 from farstep.errors import FarstepError
-from farstep.fitting.auto import GROWTH, first_grown, pilot
+from farstep.fitting.auto import GROWTH, PILOT, first_grown, pilot
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import FitRun, fit
 from pendulum import pendulum
@@ -34,7 +34,8 @@ def test_the_first_horizon_whose_error_has_grown(squared: list[float], horizon: 
 
 
 def test_a_pilot_is_one_step_ahead_and_short():
-    assert pilot(FitConfig(compositions=10_000)).compositions == 200
+    assert pilot(FitConfig(compositions=10_000)).compositions == PILOT
+    assert pilot(FitConfig(compositions=100)).compositions == 20
     short = pilot(FitConfig(epochs=9, members=4, horizon=7, weights="auto"))
     assert (short.epochs, short.members, short.horizon, short.weights) == (1, 1, 1, "uniform")
 

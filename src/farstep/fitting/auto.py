@@ -27,8 +27,8 @@ GROWTH = 10.0
 """Times the error one step ahead."""
 LOST = 0.1
 """Of the variance of the states."""
-PILOT = 0.02
-"""Of the fit's compositions, or a fifth of its epochs where these are given, for the pilot."""
+PILOT = 800
+"""Updates of the pilot, or a fifth of the fit's compositions or epochs if that is less."""
 _STARTS = 5000
 """Sub-trajectories, at most, that the pilot is measured on."""
 
@@ -53,7 +53,7 @@ def pilot(config: FitConfig) -> FitConfig:
     shorter = replace(config, horizon=1, weights="uniform", members=1, gradient="full")
     if config.epochs is not None:
         return replace(shorter, epochs=max(1, config.epochs // 5))
-    return replace(shorter, compositions=max(1, round(PILOT * config.compositions)))
+    return replace(shorter, compositions=max(1, min(PILOT, config.compositions // 5)))
 
 
 def choose(dynamics: Dynamics, validation: Episodes, longest: int) -> Chosen:
