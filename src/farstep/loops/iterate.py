@@ -234,14 +234,17 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
         found = {run: run.run(folder) for run in runs}
     else:
         found = run_all(runs, folder, min(workers, seeds))
-    about = (
-        f"{system}: {described(base, first.agent)}, after each real episode; going on from the "
-        f"epoch before: {warm}; {seeds} seed(s)"
-    )
-    done = Iterated(tuple(found[run] for run in runs), about, folder)
+    done = Iterated(tuple(found[run] for run in runs), _about(first, seeds), folder)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=2)
     return done
+
+
+def _about(first: IteratedSeed, seeds: int) -> str:
+    return (
+        f"{first.system}: {described(first.fit, first.agent)}, after each real episode; going on "
+        f"from the epoch before: {first.warm}; {seeds} seed(s)"
+    )
 
 
 def _row(
