@@ -1,11 +1,31 @@
 """How the named datasets are made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+from farstep.agents.config import AgentConfig
+from farstep.agents.train import train
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, did_you_mean
+from farstep.fitting.config import FitConfig
+from farstep.imagination.config import ImagineConfig
+from farstep.loops.iterate import iterate
 from farstep.systems.collect import collect
+
+EPISODES = 50
+UNSTABLE = AgentConfig(
+    steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0
+)
+"""An online agent with three times the usual learning rate: it learns fast, and falls back."""
+LOOP: dict[str, Any] = {
+    "config": FitConfig(compositions=20_000),
+    "agent": AgentConfig(steps=80_000, num_envs=10, gradient_steps=2, eval_every=20_000),
+    "imagination": ImagineConfig(starts="any"),
+    "warm": "agent",
+}
+"""Iterated batch RL to convergence: 16 000 updates of the agent after each real episode."""
 
 
 @dataclass(frozen=True)
@@ -14,24 +34,54 @@ class Recipe:
 
     about: str
     seed: int
-    make: Callable[[int, int], Episodes]
-    """(seed, workers) → episodes; the same whatever the number of workers."""
+    make: Callable[[int, int, Path], Episodes]
+    """(seed, workers, a folder to go on in) → episodes; the same whatever the number of workers."""
 
 
-def _cartpole_random(seed: int, workers: int) -> Episodes:
-    return collect("cartpole-swingup", "random", episodes=50, seed=seed, workers=workers)
+def _random(seed: int, workers: int, work: Path) -> Episodes:
+    del work
+    return collect("cartpole-swingup", "random", episodes=EPISODES, seed=seed, workers=workers)
+
+
+def _unstable(seed: int, workers: int, work: Path) -> Episodes:
+    del workers
+    episodes = train("cartpole-swingup", UNSTABLE, seed=seed, out=work).episodes
+    assert episodes is not None
+    return episodes
+
+
+def _iterated(system: str) -> Callable[[int, int, Path], Episodes]:
+    def make(seed: int, workers: int, work: Path) -> Episodes:
+        del workers
+        config = replace(LOOP["config"], seed=seed)
+        settings = {**LOOP, "config": config}
+        done = iterate(
+            system, **settings, out=work, epochs=EPISODES - 1, seeds=1, workers=1, show=True
+        )
+        return replace(done.episodes(seed), metadata={"iterated": {"about": done.about, "seed": seed}})
+
+    return make
 
 
 RECIPES = {
-    "cartpole-swingup/random": Recipe(
-        about="50 episodes of uniformly random actions", seed=0, make=_cartpole_random
+    "cartpole-swingup/random": Recipe(f"{EPISODES} episodes of uniformly random actions", 0, _random),
+    "cartpole-swingup/medium": Recipe(
+        "50 episodes of an unstable SAC agent while it learns on the real system", 0, _unstable
+    ),
+    "cartpole-swingup/expert": Recipe(
+        "the whole trace of iterated batch RL, 50 episodes", 0, _iterated("cartpole-swingup")
+    ),
+    "cartpole-swingup/expert_noisy": Recipe(
+        "the whole trace of iterated batch RL with noisy sensors, 50 episodes",
+        0,
+        _iterated("cartpole-swingup-noisy"),
     ),
 }
 
 
-def make_dataset(name: str, workers: int = 1) -> Episodes:
-    """Make a named dataset again by its recipe."""
+def make_dataset(name: str, work: Path, workers: int = 1) -> Episodes:
+    """Make a named dataset again by its recipe; `work` holds what a killed making goes on from."""
     if name not in RECIPES:
         raise FarstepError(f"there is no recipe for '{name}'. {did_you_mean(name, RECIPES)}")
     recipe = RECIPES[name]
-    return recipe.make(recipe.seed, workers)
+    return recipe.make(recipe.seed, workers, work)
