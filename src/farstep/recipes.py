@@ -15,9 +15,7 @@ from farstep.loops.iterate import iterate
 from farstep.systems.collect import collect
 
 EPISODES = 50
-UNSTABLE = AgentConfig(
-    steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0
-)
+UNSTABLE = AgentConfig(steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0)
 """An online agent with three times the usual learning rate: it learns fast, and falls back."""
 LOOP: dict[str, Any] = {
     "config": FitConfig(compositions=20_000),
@@ -58,13 +56,17 @@ def _iterated(system: str) -> Callable[[int, int, Path], Episodes]:
         done = iterate(
             system, **settings, out=work, epochs=EPISODES - 1, seeds=1, workers=1, show=True
         )
-        return replace(done.episodes(seed), metadata={"iterated": {"about": done.about, "seed": seed}})
+        return replace(
+            done.episodes(seed), metadata={"iterated": {"about": done.about, "seed": seed}}
+        )
 
     return make
 
 
 RECIPES = {
-    "cartpole-swingup/random": Recipe(f"{EPISODES} episodes of uniformly random actions", 0, _random),
+    "cartpole-swingup/random": Recipe(
+        f"{EPISODES} episodes of uniformly random actions", 0, _random
+    ),
     "cartpole-swingup/medium": Recipe(
         "50 episodes of an unstable SAC agent while it learns on the real system", 0, _unstable
     ),

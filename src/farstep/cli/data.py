@@ -142,6 +142,9 @@ class Convert:
 class Make:
     """Make a named dataset by its recipe.
 
+    Those of learning agents take hours; killed, the making goes on from OUT.work when it is started
+    again. What is there, with every model and agent, can be removed when the dataset is made.
+
     Example: farstep data make cartpole-swingup/random --out data/random
     """
 
@@ -161,10 +164,13 @@ class Make:
         from farstep.recipes import make_dataset
 
         check_target(self.out, self.force)
-        data = make_dataset(self.name, self.workers)
+        work = self.out.with_name(f"{self.out.name}.work")
+        data = make_dataset(self.name, work, self.workers)
         write(data, self.out, self.force)
         print_summary(data)
         print(f"wrote {self.out}")
+        if work.exists():
+            print(f"wrote {work}: what it was made from")
 
 
 @dataclass(frozen=True)
