@@ -1,6 +1,8 @@
 """Make a named dataset by its recipe and put it, with its record, into the package.
 
-Usage: python scripts/ship_dataset.py cartpole-swingup/random
+Usage: python scripts/ship_dataset.py cartpole-swingup/expert WORK
+
+WORK is a directory that a killed making goes on from; that of `farstep data make` does too.
 """
 
 import json
@@ -14,18 +16,19 @@ from farstep.datasets.reading import write
 from farstep.recipes import RECIPES, make_dataset
 
 FOLDER = Path(__file__).parents[1] / "src" / "farstep" / "datasets" / "shipped"
-VERSIONS = ("farstep", "dm_control", "mujoco", "gymnasium", "numpy")
+VERSIONS = ("farstep", "dm_control", "mujoco", "gymnasium", "numpy", "jax")
 
 
-def main(name: str) -> None:
+def main(name: str, work: Path) -> None:
     """Write the dataset's files and its entry in shipped.json."""
-    data = make_dataset(name, workers=os.cpu_count() or 1)
+    data = make_dataset(name, work, workers=os.cpu_count() or 1)
     path = write(data, FOLDER / name, force=True)
     records = shipped.records()
     records[name] = {
         "about": RECIPES[name].about,
         "recipe": f"farstep data make {name} --out PATH",
         "seed": RECIPES[name].seed,
+        "settings": dict(RECIPES[name].settings),
         "episodes": len(data),
         "steps": data.num_steps,
         "sha256": shipped.file_sha256(path),
@@ -37,4 +40,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], Path(sys.argv[2]))

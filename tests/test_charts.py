@@ -5,7 +5,8 @@ import pytest
 
 from farstep.report import interactive, static
 from farstep.report.charts import Chart, Line, Panel
-from farstep.report.score_table import ScoreTable, number
+from farstep.report.score_table import number
+from farstep.report.table import Table
 
 
 def _chart() -> Chart:
@@ -61,5 +62,5 @@ def test_numbers_are_told_as_far_as_they_are_known(value: float, half: float, te
 
 
 def test_a_table_is_markdown_too():
-    table = ScoreTable("title", ["", "R²(1)"], [["a", "0.9"], ["b", "0.8"]])
+    table = Table("title", ["", "R²(1)"], [["a", "0.9"], ["b", "0.8"]])
     assert table.markdown == "|  | R²(1) |\n| --- | --- |\n| a | 0.9 |\n| b | 0.8 |\n"

@@ -12,18 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from farstep.agents.config import AgentConfig
 from farstep.datasets.reading import write
 from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
-from farstep.exhibits import reproduce as module
-from farstep.exhibits.exhibit import PRESETS, Exhibit, Preset, static, with_preset
+from farstep.exhibits import iterated_curves
+from farstep.exhibits.exhibit import PRESETS, Exhibit
 from farstep.exhibits.reproduce import EXHIBITS, reproduce
+from farstep.exhibits.scored import AMOUNTS, Amount, ScoredExhibit, static
 from farstep.fitting.config import fit_config
 from farstep.report.scores import r2_chart
 from farstep.runs.pool import run_all
 from farstep.runs.scored_fit import ScoredFit
-from farstep.scoring.score import Score
+from farstep.runs.scored_oracle import ScoredOracle
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
@@ -40,40 +42,68 @@ def log(tmp_path: Path) -> str:
     return str(tmp_path / "log.npz")
 
 
-def _fake(name: str, kind: str = "model", seeds: int = 2) -> Score:
-    values = 1 - 0.001 * np.arange(1, 101)[:, None] * np.ones(5)
-    return Score(name, kind, np.arange(1, 101), np.stack([values] * seeds))
+SCORED = [exhibit for exhibit in EXHIBITS.values() if isinstance(exhibit, ScoredExhibit)]
 
 
+@pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("exhibit", EXHIBITS.values(), ids=list(EXHIBITS))
-def test_every_exhibit_is_sound(exhibit: Exhibit):
+def test_every_exhibit_shows_something_in_every_preset(exhibit: Exhibit, preset: str):
     assert exhibit.about
+    runs = exhibit.runs(preset)
+    assert len(set(runs)) == len(runs)
+    results = {run: _made_up(run) for run in runs}
+    shown = exhibit.show(preset, results)
+    assert shown.charts or shown.figures
+    assert bool(shown.numbers) == bool(runs)
+    assert not runs or "seeds" in shown.notes[0]
+    for chart in shown.charts:
+        assert len(chart.legend) >= 4
+    for table in shown.tables.values():
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+    if isinstance(exhibit, ScoredExhibit):
+        assert all("oracle" in chart.legend for chart in shown.charts)
+
+
+def _made_up(run: object) -> object:
+    if isinstance(run, ScoredFit):
+        return 0.5 * np.ones((run.horizon // run.config.stride, 5))
+    if isinstance(run, ScoredOracle):
+        return np.ones((run.horizon, 5))
+    assert isinstance(run, iterated_curves.IteratedLoop)
+    return [{"return": 10.0 * epoch} for epoch in range(run.loop.epochs)]
+
+
+@pytest.mark.parametrize("exhibit", SCORED, ids=[exhibit.name for exhibit in SCORED])
+def test_every_fit_of_an_exhibit_is_the_papers(exhibit: ScoredExhibit):
     for config in exhibit.cases.values():
         config.check()
         assert exhibit.horizon % config.stride == 0
-        assert (config.target, config.loss) == ("next", "mse")
-    scores = [*(_fake(name) for name in exhibit.cases), _fake("oracle", "oracle", 1)]
-    charts = exhibit.draw(dict.fromkeys(exhibit.datasets, scores))
-    assert charts
-    for chart in charts:
-        drawn = set(chart.legend)
-        assert not exhibit.cases or "oracle" in drawn
-        assert len(drawn) >= 6
+        target = "delta" if exhibit.name == "dataset-r2" else "next"
+        assert (config.target, config.loss) == (target, "mse")
 
 
 def test_the_papers_settings_are_there():
-    assert set(EXHIBITS) == {"fixed-horizon", "alpha-study", "weight-profiles", "profile-r2"}
-    assert [c.stride for c in EXHIBITS["fixed-horizon"].cases.values()] == [1, 2, 4, 10, 50, 100]
-    profiles = {(c.horizon, c.weights) for c in EXHIBITS["profile-r2"].cases.values()}
+    cases = {exhibit.name: exhibit.cases.values() for exhibit in SCORED}
+    assert set(cases) == {"fixed-horizon", "alpha-study", "profile-r2", "dataset-r2"}
+    assert [config.stride for config in cases["fixed-horizon"]] == [1, 2, 4, 10, 50, 100]
+    profiles = {(config.horizon, config.weights) for config in cases["profile-r2"]}
     assert {(2, "decay:0.9"), (4, "decay:0.75"), (10, "decay:0.3"), (1, "uniform")} <= profiles
-    assert len(PRESETS["paper"].seeds) >= 3
+    assert len(AMOUNTS["paper"].seeds) >= 3
+    loops = [run.loop for run in EXHIBITS["iterated-curves"].runs("paper")]  # pyright: ignore[reportAttributeAccessIssue]
+    assert {loop.fit.horizon for loop in loops} == {1, 2, 4, 10}
+    assert {loop.system for loop in loops} == {"cartpole-swingup", "cartpole-swingup-noisy"}
+    assert {loop.fit.target for loop in loops} == {"delta"}
+    assert {loop.seed for loop in loops} == {0, 1, 2}
+    assert {(loop.epochs, loop.agent.steps) for loop in loops} == {(50, 500_000)}
+    for loop in loops:
+        loop.check()
 
 
 def test_a_reproduction_draws_says_and_keeps_its_runs(
     tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch, farstep: Callable
 ):
     small = dataclasses.replace(TINY, target="next")
-    tiny = Exhibit(
+    tiny = ScoredExhibit(
         name="tiny",
         about="a test",
         datasets=("random", "unheard-of"),
@@ -82,7 +112,7 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
         horizon=10,
     )
     monkeypatch.setitem(EXHIBITS, "tiny", tiny)
-    monkeypatch.setitem(PRESETS, "quick", Preset("quick", epochs=1, seeds=(0, 1)))
+    monkeypatch.setitem(AMOUNTS, "quick", Amount(epochs=1, seeds=(0, 1)))
     done = farstep("reproduce", "tiny", "--preset", "quick", "--out", tmp_path / "out")
     assert done.code == 0, done.err
     assert "QUICK" in done.out
@@ -94,7 +124,7 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     scores = json.loads((tmp_path / "out" / "tiny" / "quick" / "scores.json").read_text())
     assert [one["seeds"] for one in scores["cartpole-swingup/random"]] == [2, 2, 1]
     runs = sorted((tmp_path / "out" / "runs").glob("*/r2.json"))
-    assert len(runs) == 4
+    assert len(runs) == 5
     stamps = [path.stat().st_mtime_ns for path in runs]
     again = reproduce("tiny", tmp_path / "out", "quick", force=True)
     assert [path.stat().st_mtime_ns for path in runs] == stamps
@@ -112,10 +142,42 @@ def test_unknown_names_are_said(farstep: Callable, tmp_path: Path):
 
 
 def test_datasets_that_are_missing_are_stood_in_for():
-    exhibit = dataclasses.replace(EXHIBITS["profile-r2"], datasets=("unheard-of",))
-    found, notes = module._datasets(exhibit, PRESETS["paper"])
+    exhibit = dataclasses.replace(SCORED[0], datasets=("unheard-of",))
+    found, notes = exhibit.found(AMOUNTS["paper"])
     assert found == ["cartpole-swingup/random"]
     assert "stands in" in notes[1]
+
+
+def test_loops_of_an_exhibit_are_drawn_with_their_budget_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    agent = AgentConfig(steps=200, net_arch=(4,), learning_starts=50)
+    tiny = iterated_curves.Budget(1, (0,), ("Pendulum-v1",), 1, agent, "none")
+    monkeypatch.setitem(iterated_curves.BUDGETS, "quick", tiny)
+    monkeypatch.setattr(iterated_curves, "PROFILES", {2: "decay:0.9"})
+    done = reproduce("iterated-curves", tmp_path, "quick", workers=1)
+    assert done.tables["Pendulum-v1"].rows[0][0] == "h = 2, decay 0.9"
+    assert "at most 1 epochs a fit" in done.notes[1]
+    assert "QUICK" in done.notes[0]
+    kept = list((tmp_path / "runs").glob("iterated-*/seed-0/epoch-000/result.json"))
+    assert len(kept) == 1
+    stamp = kept[0].stat().st_mtime_ns
+    again = reproduce("iterated-curves", tmp_path, "quick", workers=1, force=True)
+    assert again.tables == done.tables
+    assert kept[0].stat().st_mtime_ns == stamp
+
+
+def test_the_datasets_are_drawn_with_their_numbers(tmp_path: Path, farstep: Callable):
+    for name, columns in (("dataset-returns", 7), ("dataset-states", 6)):
+        done = farstep("reproduce", name, "--out", tmp_path)
+        assert done.code == 0, done.err
+        place = tmp_path / name / "paper"
+        stem = name.split("-")[1]
+        assert (place / f"{stem}.png").stat().st_size > 10_000
+        assert "data:image/png;base64," in (place / "report.html").read_text()
+        table = (place / f"{stem}.md").read_text()
+        assert "| random |" in table
+        assert table.splitlines()[0].count("|") == columns + 1
 
 
 def test_the_same_run_is_computed_once_and_divergence_is_kept(log: str, tmp_path: Path):
@@ -136,6 +198,20 @@ def test_the_same_run_is_computed_once_and_divergence_is_kept(log: str, tmp_path
     result.write_text(json.dumps(stored))
     np.testing.assert_array_equal(run.run(tmp_path), first)
     assert ScoredFit(log, static(), 10).name != ScoredFit(log, static(), 20).name
+
+
+def test_an_oracle_is_asked_once_and_may_be_missing(log: str, tmp_path: Path):
+    run = ScoredOracle("cartpole-swingup/random", 2)
+    first = run.run(tmp_path)
+    assert first is not None
+    np.testing.assert_allclose(first, 1, atol=1e-6)
+    (kept,) = tmp_path.glob("oracle-*/r2.json")
+    stamp = kept.stat().st_mtime_ns
+    again = run.run(tmp_path)
+    assert again is not None
+    np.testing.assert_allclose(again, first, atol=1e-7)
+    assert kept.stat().st_mtime_ns == stamp
+    assert ScoredOracle(log, 2).run(tmp_path) is None
 
 
 def test_a_fit_that_diverges_is_a_result(log: str, tmp_path: Path):
@@ -191,11 +267,8 @@ def test_a_killed_worker_loses_nothing(log: str, tmp_path: Path):
 def test_every_run_of_the_committed_exhibits_is_kept_under_its_name():
     """So that drawing them again fits nothing, also after settings were added to a fit."""
     kept = Path(__file__).parents[1] / "docs" / "exhibits" / "runs"
-    paper = PRESETS["paper"]
-    for exhibit in EXHIBITS.values():
-        for config in exhibit.cases.values():
-            for seed in paper.seeds:
-                run = ScoredFit(
-                    "cartpole-swingup/random", with_preset(config, paper, seed), exhibit.horizon
-                )
-                assert (kept / run.name / "r2.json").exists(), (exhibit.name, config)
+    for exhibit in (one for one in SCORED if one.name != "dataset-r2"):
+        for line in exhibit.cases:
+            for seed in AMOUNTS["paper"].seeds:
+                run = exhibit.run_of("cartpole-swingup/random", line, seed, AMOUNTS["paper"])
+                assert (kept / run.name / "r2.json").exists(), (exhibit.name, line)

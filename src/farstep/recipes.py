@@ -1,6 +1,6 @@
 """How the named datasets are made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,11 @@ from farstep.agents.config import AgentConfig
 from farstep.agents.train import train
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, did_you_mean
+from farstep.fields import changed
 from farstep.fitting.config import FitConfig
 from farstep.imagination.config import ImagineConfig
 from farstep.loops.iterate import iterate
+from farstep.loops.shared import told
 from farstep.systems.collect import collect
 
 EPISODES = 50
@@ -19,11 +21,18 @@ UNSTABLE = AgentConfig(steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_0
 """An online agent with three times the usual learning rate: it learns fast, and falls back."""
 LOOP: dict[str, Any] = {
     "config": FitConfig(compositions=20_000),
-    "agent": AgentConfig(steps=80_000, num_envs=10, gradient_steps=2, eval_every=20_000),
+    "agent": AgentConfig(
+        steps=100_000,
+        num_envs=10,
+        gradient_steps=2,
+        learning_rate=1e-3,
+        net_arch=(64, 64),
+        eval_every=50_000,
+    ),
     "imagination": ImagineConfig(starts="any"),
     "warm": "agent",
 }
-"""Iterated batch RL to convergence: 16 000 updates of the agent after each real episode."""
+"""Iterated batch RL to convergence: 20 000 updates of a small agent after each real episode."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,8 @@ class Recipe:
 
     about: str
     seed: int
+    settings: Mapping[str, Any]
+    """What differs from the defaults of agents and from the paper's of models, for the record."""
     make: Callable[[int, int, Path], Episodes]
     """(seed, workers, a folder to go on in) → episodes; the same whatever the number of workers."""
 
@@ -63,19 +74,30 @@ def _iterated(system: str) -> Callable[[int, int, Path], Episodes]:
     return make
 
 
+_LOOP_SETTINGS = {
+    "warm": LOOP["warm"],
+    **told(LOOP["config"], LOOP["agent"], LOOP["imagination"]),
+}
 RECIPES = {
     "cartpole-swingup/random": Recipe(
-        f"{EPISODES} episodes of uniformly random actions", 0, _random
+        f"{EPISODES} episodes of uniformly random actions", 0, {}, _random
     ),
     "cartpole-swingup/medium": Recipe(
-        "50 episodes of an unstable SAC agent while it learns on the real system", 0, _unstable
+        "50 episodes of an unstable SAC agent while it learns on the real system",
+        0,
+        {"agent": changed(UNSTABLE, AgentConfig())},
+        _unstable,
     ),
     "cartpole-swingup/expert": Recipe(
-        "the whole trace of iterated batch RL, 50 episodes", 0, _iterated("cartpole-swingup")
+        "the whole trace of iterated batch RL, 50 episodes",
+        0,
+        _LOOP_SETTINGS,
+        _iterated("cartpole-swingup"),
     ),
     "cartpole-swingup/expert_noisy": Recipe(
         "the whole trace of iterated batch RL with noisy sensors, 50 episodes",
         0,
+        _LOOP_SETTINGS,
         _iterated("cartpole-swingup-noisy"),
     ),
 }

@@ -10,19 +10,22 @@ import tyro
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Make a figure of the paper again: fit, score, draw.
+    """Make a figure of the paper again: compute, score, draw.
 
     fixed-horizon: R² of direct models. alpha-study: R² at h = 2 for weights (α, 1 − α).
     weight-profiles: decaying weights themselves. profile-r2: R² of all profiles at h = 2, 4, 10.
+    iterated-curves: returns of iterated batch RL. dataset-returns, dataset-states: the datasets.
+    dataset-r2: R² of the models that the paper trains agents in, on every dataset.
     Stopped or killed, it goes on where it was when it is started again.
 
     Example: farstep reproduce fixed-horizon --preset quick --out paper
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """fixed-horizon, alpha-study, weight-profiles or profile-r2."""
-    preset: Literal["quick", "paper"] = "paper"
-    """quick takes minutes and says so on the figure; paper is the paper's setting, three seeds."""
+    """One of those above."""
+    preset: Literal["quick", "standard", "paper"] = "paper"
+    """quick takes minutes and says so on the figure; paper is the paper's setting, three seeds;
+    standard is the same with smaller budgets where agents are trained."""
     out: Path = Path("paper")
     """Directory; runs are kept in its `runs` and shared by all exhibits."""
     workers: int = os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """R² at h = 2 for weights (α, 1 − α) (the paper's figure 2)."""
 
-from farstep.exhibits.exhibit import Exhibit, Scores, static
+from farstep.exhibits.scored import ScoredExhibit, Scores, static
 from farstep.report.charts import Chart
 from farstep.report.scores import r2_chart
 
@@ -15,7 +15,7 @@ def draw(scores: Scores) -> list[Chart]:
     ]
 
 
-EXHIBIT = Exhibit(
+EXHIBIT = ScoredExhibit(
     name="alpha-study",
     about="R² of models fitted with h = 2 and weights (α, 1 − α)",
     datasets=("random", "medium"),

@@ -1,57 +1,87 @@
-"""What a figure of the paper is: runs, and a drawing of their scores."""
+"""What an exhibit of the paper is: runs, and what is shown of their results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
-from farstep.fitting.config import FitConfig, fit_config
+from matplotlib.figure import Figure
+
+from farstep.datasets.shipped import names
 from farstep.report.charts import Chart
-from farstep.scoring.score import Score
+from farstep.report.table import Table
+from farstep.runs.pool import Run
 
-Scores: TypeAlias = Mapping[str, Sequence[Score]]
-"""By dataset; the oracle comes last."""
-
-
-@dataclass(frozen=True)
-class Preset:
-    """How much is computed."""
-
-    name: str
-    epochs: int
-    """At most, for each fit."""
-    seeds: tuple[int, ...]
-    datasets: int | None = None
-    """Use only this many of an exhibit's datasets."""
-
-
-PRESETS = {
-    "quick": Preset("quick", epochs=4, seeds=(0, 1), datasets=1),
-    "paper": Preset("paper", epochs=50, seeds=(0, 1, 2)),
-}
-"""The paper does not say how many epochs it trained for; 50 with early stopping are enough for
-the validation loss to level off."""
+PRESETS = ("quick", "standard", "paper")
+"""Minutes, and said so; the paper's protocol with smaller budgets of agents; the paper's."""
+DATASETS = ("random", "medium", "expert", "expert_noisy")
+_FAMILY = "cartpole-swingup"
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """One figure of the paper."""
+class Shown:
+    """What a reader of an exhibit sees."""
+
+    charts: Sequence[Chart] = ()
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    """By the name of the file: pictures that are not lines."""
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    """By the name of the file; a slash begins a name anew."""
+    notes: Sequence[str] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """For scores.json; nothing is written if it is empty."""
+
+
+@runtime_checkable
+class Exhibit(Protocol):
+    """One figure or table of the paper."""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it shows, in one line."""
+        ...
+
+    def runs(self, preset: str) -> Sequence[Run[Any]]:
+        """Return what has to be computed; exhibits may share runs."""
+        ...
+
+    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+        """Return what is shown, given the results of all its runs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An exhibit for which nothing is computed; it is the same in every preset."""
 
     name: str
     about: str
-    datasets: tuple[str, ...]
-    """Those of the paper, by name; the ones that exist are used."""
-    cases: Mapping[str, FitConfig]
-    """What is fitted, by the name of its line; epochs and seeds come from the preset."""
-    draw: Callable[[Scores], Sequence[Chart]]
-    horizon: int = 100
-    """Steps ahead that the models are scored to."""
+    draw: Callable[[], Shown]
+
+    def runs(self, preset: str) -> Sequence[Run[Any]]:
+        """Return nothing."""
+        del preset
+        return []
+
+    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+        """Draw."""
+        del preset, results
+        return self.draw()
 
 
-def static(horizon: int = 1, weights: str = "uniform", stride: int = 1) -> FitConfig:
-    """Return the paper's settings for its R² figures: the next state as target, mse."""
-    return fit_config("paper", horizon=horizon, weights=weights, stride=stride)
+def existing(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the paper's datasets that exist, by their whole names, and what is to be said."""
+    full = [f"{_FAMILY}/{data}" for data in wanted]
+    found = [data for data in full if data in names()]
+    missing = [data for data in full if data not in found]
+    verb = "does" if len(missing) == 1 else "do"
+    return found, [f"{', '.join(missing)} {verb} not exist yet."] if missing else []
 
 
-def with_preset(config: FitConfig, preset: Preset, seed: int) -> FitConfig:
-    """Return the settings of one run."""
-    return replace(config, epochs=preset.epochs, seed=seed)
+def short(data: str) -> str:
+    """Return a dataset's name as a figure shows it."""
+    return data.split("/")[-1]

@@ -1,6 +1,6 @@
 """R² of direct models, each composed up to 100 steps ahead (the paper's figure 1)."""
 
-from farstep.exhibits.exhibit import Exhibit, Scores, static
+from farstep.exhibits.scored import ScoredExhibit, Scores, static
 from farstep.report.charts import Chart
 from farstep.report.scores import r2_chart
 
@@ -15,7 +15,7 @@ def draw(scores: Scores) -> list[Chart]:
     ]
 
 
-EXHIBIT = Exhibit(
+EXHIBIT = ScoredExhibit(
     name="fixed-horizon",
     about="R² of direct models that span h = 1, 2, 4, 10, 50, 100 steps, composed 100 steps ahead",
     datasets=("random", "medium"),

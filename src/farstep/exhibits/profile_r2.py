@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from farstep.exhibits.exhibit import Exhibit, Scores, static
+from farstep.exhibits.scored import ScoredExhibit, Scores, static
 from farstep.report.charts import Chart
 from farstep.report.scores import r2_chart
 
@@ -31,7 +31,7 @@ def draw(scores: Scores) -> list[Chart]:
     return charts
 
 
-EXHIBIT = Exhibit(
+EXHIBIT = ScoredExhibit(
     name="profile-r2",
     about="R² of models fitted with all weight profiles at h = 2, 4, 10",
     datasets=("medium", "expert_noisy"),

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from farstep.exhibits.exhibit import Exhibit, Scores
+from farstep.exhibits.exhibit import Drawing, Shown
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.weights import decay
 
@@ -11,9 +11,8 @@ HORIZON = 10
 BETAS = (0.1, 0.3, 0.5, 0.75, 0.9, 1.0, 1.2)
 
 
-def draw(scores: Scores) -> list[Chart]:
+def draw() -> Shown:
     """α_j against j for several β."""
-    del scores
     unused = jnp.ones(HORIZON)
     lines = [
         Line(
@@ -26,13 +25,7 @@ def draw(scores: Scores) -> list[Chart]:
     ]
     panel = Panel("", lines, "j, steps ahead", "α_j")
     note = "Scaled to sum to one over j = 1 … 10."
-    return [Chart("weights", "Weights that decay by β a step, h = 10", [panel], note=note)]
+    return Shown([Chart("weights", "Weights that decay by β a step, h = 10", [panel], note=note)])
 
 
-EXHIBIT = Exhibit(
-    name="weight-profiles",
-    about="decaying weights for several β at h = 10",
-    datasets=(),
-    cases={},
-    draw=draw,
-)
+EXHIBIT = Drawing("weight-profiles", "decaying weights for several β at h = 10", draw)

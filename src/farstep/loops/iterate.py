@@ -48,7 +48,7 @@ Warm = Literal["none", "agent", "model", "both"]
 """What goes on from the epoch before, in place of random numbers."""
 R2_STEPS = (10, 50)
 """Steps ahead at which a model is scored, on the real episode that follows it."""
-_RESULT, _EPISODES = "result.json", "episodes"
+_EPISODES = "episodes"
 
 
 @dataclass(frozen=True)
@@ -90,18 +90,30 @@ class IteratedSeed:
         place = folder / f"seed-{self.seed}"
         with locked(place):
             self._check(place)
-            rows: list[dict[str, Any]] = []
+            stored = [read_result(self._result(place, epoch), self.identity)
+                      for epoch in range(self.epochs)]  # fmt: skip
+            rows = [row for row in stored if row is not None]
+            if len(rows) == self.epochs:
+                self._draw(place, rows)
+                return rows
+            rows = []
             model: Model | None = None
             agent: Agent | None = None
             for epoch in range(self.epochs):
                 # What is finished is read, all of it: a warm start is told by what it starts from.
-                finished = (place / f"epoch-{epoch:03}" / _RESULT).exists()
                 row, model, agent = self._epoch(place, epoch, model, agent)
                 rows.append(row)
-                if not finished or epoch + 1 == self.epochs:
-                    chart = iteration_chart([rows], f"{self.system}, seed {self.seed}", "returns")
-                    save_chart(chart, place / "returns", force=True)
+                if stored[epoch] is None:
+                    self._draw(place, rows)
             return rows
+
+    def _draw(self, place: Path, rows: list[dict[str, Any]]) -> None:
+        chart = iteration_chart([rows], f"{self.system}, seed {self.seed}", "returns")
+        save_chart(chart, place / "returns", force=True)
+
+    @staticmethod
+    def _result(place: Path, epoch: int) -> Path:
+        return place / f"epoch-{epoch:03}" / "result.json"
 
     def _check(self, place: Path) -> None:
         """Fail if another loop is here; its real episodes are never overwritten."""
@@ -140,7 +152,7 @@ class IteratedSeed:
                 start=agent if self.warm in ("agent", "both") else None,
                 out=here / "agent",
             )
-        stored = read_result(here / _RESULT, self.identity)
+        stored = read_result(self._result(place, epoch), self.identity)
         if stored is None:
             new = real.get(epoch + 1, agent.policy)
             trouble = [*(real.first().trouble if epoch == 0 else []), *new.trouble]
@@ -153,7 +165,7 @@ class IteratedSeed:
             }
             with TensorBoard(place, epoch) as board:  # before the result: a repeat does no harm
                 board.add(_scalars(stored), epoch)
-            write_result(here / _RESULT, stored)
+            write_result(self._result(place, epoch), stored)
             if self.show:
                 print(line_of(self.seed, stored), flush=True)
         return stored, model, agent

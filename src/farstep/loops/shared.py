@@ -72,10 +72,14 @@ def described(fit: FitConfig, agent: AgentConfig) -> str:
     """Return the budgets of a loop's models and agents, in words."""
     length = f"{fit.epochs} epochs" if fit.epochs else f"{fit.compositions} compositions"
     ahead = f"h up to {fit.horizon}" if fit.weights == "auto" else f"h = {fit.horizon}"
+    return f"{ahead}, weights {fit.weights}, {length} a fit; {agent_budget(agent)}"
+
+
+def agent_budget(agent: AgentConfig) -> str:
+    """Return how much an agent is trained, in words."""
     return (
-        f"{ahead}, weights {fit.weights}, {length} a fit; {agent.agent}, {agent.steps} steps in "
-        f"{agent.num_envs} imagined system(s), {agent.gradient_steps} update(s) after each step of "
-        "all"
+        f"{agent.agent}, {agent.steps} steps in {agent.num_envs} imagined system(s), "
+        f"{agent.gradient_steps} update(s) after each step of all"
     )
 
 

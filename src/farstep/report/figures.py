@@ -1,5 +1,7 @@
 """What all figures share: colours, and how they are saved."""
 
+import base64
+import html
 import io
 from pathlib import Path
 
@@ -24,6 +26,14 @@ def save(figure: Figure, stem: Path, force: bool = False) -> list[Path]:
         figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=metadata)
         publish(path, {"": buffer.getvalue()}, force)
     return _paths(stem)
+
+
+def picture_html(figure: Figure, name: str) -> str:
+    """Return a figure as a part of a page."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=160)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{html.escape(name)}" src="data:image/png;base64,{data}">'
 
 
 def plain(text: str) -> str:

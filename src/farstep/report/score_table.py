@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from farstep.report.table import Table
 from farstep.scoring.calibration import LEVELS
 from farstep.scoring.score import THRESHOLDS, Score
 
@@ -13,21 +13,7 @@ HORIZONS = (1, 10, 25, 50, 100, 200, 500, 1000)
 """Those up to H are shown, and H."""
 
 
-class ScoreTable(NamedTuple):
-    """Rows of text below columns."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-
-    @property
-    def markdown(self) -> str:
-        """The table for a Markdown page."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def score_tables(scores: Sequence[Score]) -> list[ScoreTable]:
+def score_tables(scores: Sequence[Score]) -> list[Table]:
     """Return R² and what follows from it, and the calibration if it is known."""
     longest = max(int(score.steps[-1]) for score in scores)
     shown = sorted({horizon for horizon in (*HORIZONS, longest) if horizon <= longest})
@@ -56,7 +42,7 @@ def number(value: float, half: float = math.nan) -> str:
     return text if math.isnan(half) else f"{text} ± {half:.2g}"
 
 
-def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> ScoreTable:
+def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> Table:
     columns = [
         "",
         "seeds",
@@ -79,24 +65,22 @@ def _r2_table(scores: Sequence[Score], shown: Sequence[int], longest: int) -> Sc
                 "–" if math.isnan(rate) else f"{rate:+.1%}",
             ]
         )
-    return ScoreTable(
+    return Table(
         f"R² 1 to {longest} steps ahead: mean, where it falls below, growth of the error a step",
         columns,
         rows,
     )
 
 
-def _other_table(
-    title: str, name: str, scores: Sequence[Score], shown: Sequence[int]
-) -> ScoreTable:
+def _other_table(title: str, name: str, scores: Sequence[Score], shown: Sequence[int]) -> Table:
     """Return another R² of the scores that have it, the mean over seeds."""
     columns = ["", *(f"R²({horizon})" for horizon in shown)]
     known = [(score, getattr(score, name)) for score in scores]
     rows = [[s.name, *_picked(s, r2.mean(axis=0), shown)] for s, r2 in known if r2 is not None]
-    return ScoreTable(title, columns, rows)
+    return Table(title, columns, rows)
 
 
-def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> Table:
     columns = ["", *(f"{horizon} ahead" for horizon in shown)]
     rows = []
     for score in scores:
@@ -107,21 +91,21 @@ def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTa
                 [f"{score.name}: inside {level:.0%}", *_picked(score, values, shown, ".0%")]
             )
         rows.append([f"{score.name}: CRPS", *_picked(score, crps, shown, ".3g")])
-    return ScoreTable(
+    return Table(
         "Calibration: states inside the 50 and 90 % intervals, and CRPS in units of their spread",
         columns,
         rows,
     )
 
 
-def _spread_table(scores: Sequence[Score], shown: Sequence[int]) -> ScoreTable:
+def _spread_table(scores: Sequence[Score], shown: Sequence[int]) -> Table:
     columns = ["", *(f"{horizon} ahead" for horizon in shown)]
     rows = []
     for score in scores:
         assert score.bias is not None and score.variance is not None
         rows.append([f"{score.name}: bias²", *_picked(score, score.bias, shown, ".3g")])
         rows.append([f"{score.name}: variance", *_picked(score, score.variance, shown, ".3g")])
-    return ScoreTable("Bias² and variance across seeds or members, as shares of SST", columns, rows)
+    return Table("Bias² and variance across seeds or members, as shares of SST", columns, rows)
 
 
 def _picked(

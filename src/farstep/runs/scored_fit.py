@@ -3,21 +3,18 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from farstep.datasets.reading import read
-from farstep.episodes import Episodes
 from farstep.errors import DivergedError
 from farstep.fields import changed, identity_of
-from farstep.files import locked, publish
+from farstep.files import locked
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
+from farstep.runs.r2_file import NAME, read_r2, write_r2
 from farstep.scoring.errors import r_squared
-
-_RESULT = "r2.json"
 
 
 @dataclass(frozen=True)
@@ -48,44 +45,23 @@ class ScoredFit:
         """
         place = folder / self.name
         data = read(self.data)
+        run = asdict(self)
+        # A setting that was added since has the value that the paper's has.
+        added = json.loads(json.dumps(asdict(PAPER)))
         with locked(place):
-            stored = self._stored(place, data)
+            stored = read_r2(place, run, data.fingerprint, added)
             if stored is not None:
                 return stored
             train, validation, test = data.split(self.split_seed)
             # A result of these settings on other data: so is everything beside it.
-            stale = (place / _RESULT).exists()
+            stale = (place / NAME).exists()
             try:
                 model = fit(train, validation, self.config, out=place, force=stale)
                 values = r_squared(model.dynamics, test, self.horizon)
             except DivergedError:
                 count = self.horizon // self.config.stride
                 values = np.full((count, data.signals.num_states), -np.inf)
-            content = {
-                "run": asdict(self),
-                "data": data.fingerprint,
-                "r2": [[_rounded(v) for v in row] for row in values],
-            }
-            publish(place / _RESULT, {"": json.dumps(content).encode() + b"\n"}, force=True)
-            return self._values(content)
-
-    def _stored(self, place: Path, data: Episodes) -> Float[np.ndarray, "compositions d"] | None:
-        """Return the result, if it is there, whole, and of this data."""
-        try:
-            content = json.loads((place / _RESULT).read_text())
-            # A setting that was added since has the value that the paper's has.
-            was = {**asdict(PAPER), **content["run"]["config"]}
-            same = json.loads(json.dumps(was)) == json.loads(json.dumps(asdict(self.config)))
-            same = same and content["data"] == data.fingerprint
-            return self._values(content) if same else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    @staticmethod
-    def _values(content: dict[str, Any]) -> Float[np.ndarray, "compositions d"]:
-        return np.array(content["r2"], np.float64)
-
-
-def _rounded(value: float) -> float | str:
-    """Return a number for JSON, which knows neither infinity nor NaN, with digits that matter."""
-    return round(float(value), 7) if np.isfinite(value) else str(value)
+            write_r2(place, run, data.fingerprint, values)
+            written = read_r2(place, run, data.fingerprint, added)
+            assert written is not None
+            return written

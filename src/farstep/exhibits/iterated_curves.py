@@ -1,0 +1,159 @@
+"""Return per epoch of iterated batch RL, h = 1, 2, 4, 10, clean and noisy (as in the paper)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farstep.agents.config import AgentConfig, agent_config
+from farstep.exhibits.exhibit import Shown
+from farstep.exhibits.scored import PROFILES, agents_model, line_name
+from farstep.imagination.config import ImagineConfig
+from farstep.loops.iterate import IteratedSeed, Warm
+from farstep.loops.shared import agent_budget
+from farstep.report.charts import COLOURS, Chart, Line, Panel
+from farstep.report.table import Table
+from farstep.runs.pool import Run
+
+SYSTEMS = ("cartpole-swingup", "cartpole-swingup-noisy")
+_LAST = 5
+"""Epochs that the tables take the mean of, at the end."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a preset computes."""
+
+    epochs: int
+    seeds: tuple[int, ...]
+    systems: tuple[str, ...]
+    fit_epochs: int
+    agent: AgentConfig
+    warm: Warm
+
+
+BUDGETS = {
+    "quick": Budget(
+        epochs=2,
+        seeds=(0, 1),
+        systems=SYSTEMS[:1],
+        fit_epochs=2,
+        agent=agent_config("fast", steps=3_000, net_arch=(64, 64)),
+        warm="agent",
+    ),
+    "standard": Budget(
+        epochs=12,
+        seeds=(0, 1, 2),
+        systems=SYSTEMS,
+        fit_epochs=20,
+        agent=agent_config("fast", steps=50_000, net_arch=(128, 128)),
+        warm="agent",
+    ),
+    "paper": Budget(
+        epochs=50,
+        seeds=(0, 1, 2),
+        systems=SYSTEMS,
+        fit_epochs=50,
+        agent=agent_config("paper"),
+        warm="none",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class IteratedLoop:
+    """One loop in a place of its own among other runs."""
+
+    loop: IteratedSeed
+
+    def run(self, folder: Path) -> list[dict[str, Any]]:
+        """Return a row for each epoch."""
+        return self.loop.run(folder / f"iterated-{self.loop.identity[:16]}")
+
+
+@dataclass(frozen=True)
+class IteratedExhibit:
+    """Curves of iterated batch RL."""
+
+    name: str = "iterated-curves"
+    about: str = "real return per epoch of iterated batch RL with models of h = 1, 2, 4, 10"
+
+    def runs(self, preset: str) -> Sequence[Run[Any]]:
+        """Return every loop."""
+        return [run for runs in self._lines(preset).values() for run in runs]
+
+    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+        """Draw the mean over seeds and one standard deviation, as the paper does."""
+        budget = BUDGETS[preset]
+        returns = {
+            line: np.array([[row["return"] for row in results[run]] for run in runs], np.float64)
+            for line, runs in self._lines(preset).items()
+        }
+        panels, tables, numbers = [], {}, {}
+        for system in budget.systems:
+            of = {h: returns[system, h] for h in PROFILES}
+            panels.append(_panel(system, of))
+            tables[system] = _table(of)
+            numbers[system] = {line_name(h): values.tolist() for h, values in of.items()}
+        title = "Iterated batch RL"
+        chart = Chart("returns", title, panels, columns=len(panels), note="Bands: one deviation.")
+        return Shown([chart], tables=tables, notes=[_said(budget)], numbers=numbers)
+
+    def _lines(self, preset: str) -> dict[tuple[str, int], list[IteratedLoop]]:
+        budget = BUDGETS[preset]
+        return {
+            (system, horizon): [_loop(budget, system, horizon, seed) for seed in budget.seeds]
+            for system in budget.systems
+            for horizon in PROFILES
+        }
+
+
+def _loop(budget: Budget, system: str, horizon: int, seed: int) -> IteratedLoop:
+    return IteratedLoop(
+        IteratedSeed(
+            system=system,
+            fit=replace(agents_model(horizon), epochs=budget.fit_epochs),
+            agent=replace(budget.agent, eval_episodes=0, eval_every=budget.agent.steps),
+            imagination=ImagineConfig(),
+            epochs=budget.epochs,
+            seed=seed,
+            warm=budget.warm,
+        )
+    )
+
+
+def _panel(system: str, of: Mapping[int, np.ndarray]) -> Panel:
+    lines = []
+    for (horizon, values), colour in zip(of.items(), COLOURS, strict=False):
+        epochs = np.arange(1, values.shape[1] + 1)
+        known = np.ma.masked_invalid(values)
+        mean, std = (np.ma.filled(one(axis=0), np.nan) for one in (known.mean, known.std))
+        lines.append(Line(line_name(horizon), epochs, mean, mean - std, mean + std, colour))
+    return Panel(system, lines, "epoch", "real return")
+
+
+def _table(of: Mapping[int, np.ndarray]) -> Table:
+    epochs = next(iter(of.values())).shape[1]
+    last = min(_LAST, epochs)
+    columns = ["model", f"mean of the last {last} epochs", "best epoch"]
+    rows = []
+    for horizon, values in of.items():
+        ends = np.nanmean(values[:, -last:], axis=1)
+        bests = np.nanmax(values, axis=1)
+        rows.append(
+            [line_name(horizon), *(f"{v.mean():.0f} ± {v.std():.0f}" for v in (ends, bests))]
+        )
+    return Table("Returns: mean over seeds ± one deviation", columns, rows)
+
+
+def _said(budget: Budget) -> str:
+    return (
+        f"{budget.epochs} epochs after a random episode, {len(budget.seeds)} seeds; at most "
+        f"{budget.fit_epochs} epochs a fit; {agent_budget(budget.agent)}; going on from the epoch "
+        f"before: {budget.warm}."
+    )
+
+
+EXHIBIT = IteratedExhibit()

@@ -1,0 +1,139 @@
+"""Exhibits of R²: models that are fitted, scored on the test part, and drawn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from farstep.exhibits.exhibit import Shown, existing, short
+from farstep.fitting.config import FitConfig, fit_config
+from farstep.report.charts import Chart
+from farstep.report.score_table import score_tables
+from farstep.runs.pool import Run
+from farstep.runs.scored_fit import ScoredFit
+from farstep.runs.scored_oracle import ScoredOracle
+from farstep.scoring.score import Score
+
+Scores: TypeAlias = Mapping[str, Sequence[Score]]
+"""By dataset; the oracle comes last."""
+PROFILES = {1: "uniform", 2: "decay:0.9", 4: "decay:0.75", 10: "decay:0.3"}
+"""The paper's best profile at each horizon, for its agents."""
+_STAND_IN = "random"
+"""Used where none of an exhibit's datasets exists, and said so."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much a preset computes."""
+
+    epochs: int
+    """At most, for each fit."""
+    seeds: tuple[int, ...]
+    datasets: int | None = None
+    """Use only this many of an exhibit's datasets."""
+
+
+_WHOLE = Amount(epochs=50, seeds=(0, 1, 2))
+AMOUNTS = {
+    "quick": Amount(epochs=4, seeds=(0, 1), datasets=1),
+    "standard": _WHOLE,
+    "paper": _WHOLE,
+}
+"""The paper does not say how many epochs it trained for; 50 with early stopping are enough for
+the validation loss to level off."""
+
+
+@dataclass(frozen=True)
+class ScoredExhibit:
+    """R² of some models on some datasets."""
+
+    name: str
+    about: str
+    datasets: tuple[str, ...]
+    """Those of the paper, by name; the ones that exist are used."""
+    cases: Mapping[str, FitConfig]
+    """What is fitted, by the name of its line; epochs and seeds come from the preset."""
+    draw: Callable[[Scores], Sequence[Chart]]
+    horizon: int = 100
+    """Steps ahead that the models are scored to."""
+
+    def runs(self, preset: str) -> Sequence[Run[Any]]:
+        """Return every fit, and the oracles."""
+        amount = AMOUNTS[preset]
+        datasets = self.found(amount)[0]
+        fits = [
+            self.run_of(data, line, seed, amount)
+            for data in datasets
+            for line in self.cases
+            for seed in amount.seeds
+        ]
+        return [*fits, *(ScoredOracle(data, self.horizon) for data in datasets)]
+
+    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+        """Return the charts, and R² as tables."""
+        amount = AMOUNTS[preset]
+        datasets, notes = self.found(amount)
+        scores = {
+            data: [
+                *(
+                    self._score(
+                        line,
+                        [results[self.run_of(data, line, seed, amount)] for seed in amount.seeds],
+                    )
+                    for line in self.cases
+                ),
+                *self._oracle(results[ScoredOracle(data, self.horizon)]),
+            ]
+            for data in datasets
+        }
+        return Shown(
+            charts=self.draw({short(data): found for data, found in scores.items()}),
+            tables={data: score_tables(found)[0] for data, found in scores.items()},
+            notes=[_budget(amount), *notes],
+            numbers={data: [one.to_json() for one in found] for data, found in scores.items()},
+        )
+
+    def found(self, amount: Amount) -> tuple[list[str], list[str]]:
+        """Return the datasets to use, and what has to be said about them."""
+        found, notes = existing(self.datasets)
+        if not found:
+            found, _ = existing((_STAND_IN,))
+            notes.append(f"{found[0]} stands in.")
+        return found[: amount.datasets], notes
+
+    def run_of(self, data: str, line: str, seed: int, amount: Amount) -> ScoredFit:
+        """Return one fit."""
+        config = replace(self.cases[line], epochs=amount.epochs, seed=seed)
+        return ScoredFit(data, config, self.horizon)
+
+    def _score(self, name: str, values: Sequence[np.ndarray]) -> Score:
+        stride = self.horizon // len(values[0])
+        return Score(name, "model", np.arange(stride, self.horizon + 1, stride), np.stack(values))
+
+    def _oracle(self, values: np.ndarray | None) -> list[Score]:
+        steps = np.arange(1, self.horizon + 1)
+        return [] if values is None else [Score("oracle", "oracle", steps, values[None])]
+
+
+def static(horizon: int = 1, weights: str = "uniform", stride: int = 1) -> FitConfig:
+    """Return the paper's settings for its R² figures: the next state as target, mse."""
+    return fit_config("paper", horizon=horizon, weights=weights, stride=stride)
+
+
+def agents_model(horizon: int) -> FitConfig:
+    """Return the paper's settings of models to train agents in: they predict differences."""
+    return fit_config("paper", horizon=horizon, weights=PROFILES[horizon], target="delta")
+
+
+def line_name(horizon: int) -> str:
+    """Return how figures and tables call a model of `agents_model`."""
+    profile = "" if horizon == 1 else f", {PROFILES[horizon].replace(':', ' ')}"
+    return f"h = {horizon}{profile}"
+
+
+def _budget(amount: Amount) -> str:
+    return (
+        f"{len(amount.seeds)} seeds, at most {amount.epochs} epochs, "
+        f"split seed {ScoredFit.split_seed}."
+    )
