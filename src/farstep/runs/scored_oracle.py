@@ -11,7 +11,7 @@ from farstep.evaluation.entries import oracle
 from farstep.fields import identity_of
 from farstep.files import locked
 from farstep.runs.r2_file import read_r2, write_r2
-from farstep.scoring.errors import r_squared
+from farstep.scoring.errors import errors
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,6 @@ class ScoredOracle:
             found = oracle(test)
             if found is None:
                 return None
-            values = r_squared(found.predictors[0], test, self.horizon)
+            values = errors(found.predictors, test, self.horizon).r_squared[0, 0]
             write_r2(place, asdict(self), data.fingerprint, values)
             return values
