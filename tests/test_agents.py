@@ -93,8 +93,48 @@ def test_a_real_evaluation_chooses_the_best(imagined: Imagination, monkeypatch):
     _same(agent.best, half.policy)
 
 
-def test_a_killed_training_ends_as_if_it_had_not_been(imagined: Imagination, tmp_path, monkeypatch):
-    whole = train(imagined, TINY, seed=3, out=tmp_path / "whole")
+@pytest.fixture
+def told(monkeypatch) -> list[float]:
+    """Imagined returns to be told, in turn, in place of what the policies earn."""
+    returns: list[float] = []
+    told = iter(returns)
+    monkeypatch.setattr(
+        imagined_module, "imagined_returns", lambda *_: jnp.array([next(told, 0.0)])
+    )
+    return returns
+
+
+def test_the_policy_that_is_kept_has_the_highest_imagined_return(
+    imagined: Imagination, told: list[float], tmp_path
+):
+    told += [1.0, 5.0, 2.0]
+    agent = train(imagined, TINY, seed=0, keep="best", out=tmp_path)
+    assert agent.curve.column("imagined_return").tolist() == [1.0, 5.0, 2.0]
+    half = train(imagined, dataclasses.replace(TINY, steps=80), seed=0)
+    _same(agent.policy, half.policy)
+    read_again = train(imagined, TINY, seed=0, keep="best", out=tmp_path)
+    _same(read_again.policy, half.policy)
+    for kept, last in zip(
+        jax.tree.leaves(read_again.learner), jax.tree.leaves(half.learner), strict=True
+    ):
+        np.testing.assert_array_equal(kept, last)
+
+
+def test_what_it_started_from_may_be_kept(imagined: Imagination, told: list[float]):
+    told += [0.0, 0.0, 0.0, 9.0, 1.0, 5.0, 2.0]
+    start = train(imagined, TINY, seed=0)
+    agent = train(imagined, TINY, seed=1, keep="best", start=start)
+    assert agent.curve.column("steps").tolist() == [0, 40, 80, 120]
+    assert agent.curve.column("imagined_return").tolist() == [9.0, 1.0, 5.0, 2.0]
+    _same(agent.policy, start.policy)
+
+
+@pytest.mark.parametrize("keep", ["last", "best"])
+def test_a_killed_training_ends_as_if_it_had_not_been(
+    imagined: Imagination, tmp_path, monkeypatch, keep
+):
+    config = dataclasses.replace(TINY, keep=keep)
+    whole = train(imagined, config, seed=3, out=tmp_path / "whole")
     write, written = AgentFiles.write, []
 
     def killed(self, progress):
@@ -105,10 +145,10 @@ def test_a_killed_training_ends_as_if_it_had_not_been(imagined: Imagination, tmp
 
     monkeypatch.setattr(AgentFiles, "write", killed)
     with pytest.raises(KeyboardInterrupt):
-        train(imagined, TINY, seed=3, out=tmp_path / "parts")
+        train(imagined, config, seed=3, out=tmp_path / "parts")
     monkeypatch.setattr(AgentFiles, "write", write)
     assert (tmp_path / "parts" / "checkpoint.safetensors").exists()
-    resumed = train(imagined, TINY, seed=3, out=tmp_path / "parts")
+    resumed = train(imagined, config, seed=3, out=tmp_path / "parts")
     _same(resumed.policy, whole.policy)
     _same(resumed.best, whole.best)
     assert _numbers(resumed.curve) == _numbers(whole.curve)
@@ -197,6 +237,8 @@ def test_another_reward_is_another_training(imagined: Imagination):
         ({"agent": "sca"}, "Did you mean 'sac'"),
         ({"agent": "sb3:SCA"}, "no agent 'sb3:SCA'.*Did you mean"),
         ({"agent": "sb3:DQN"}, "for continuous actions"),
+        ({"keep": "first"}, "there is no keep 'first'"),
+        ({"keep": "best", "agent": "sb3:SAC"}, "keep=best is for the built-in agent"),
         ({"stpes": 3}, "Did you mean 'steps'"),
     ],
 )

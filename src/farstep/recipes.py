@@ -27,12 +27,14 @@ LOOP: dict[str, Any] = {
         gradient_steps=2,
         learning_rate=1e-3,
         net_arch=(64, 64),
-        eval_every=50_000,
+        keep="best",
+        eval_every=5_000,
     ),
     "imagination": ImagineConfig(starts="any"),
     "warm": "agent",
 }
-"""Iterated batch RL to convergence: 20 000 updates of a small agent after each real episode."""
+"""Iterated batch RL to convergence: 20 000 updates of a small agent after each real
+episode, which the best policy runs, by the model."""
 
 
 @dataclass(frozen=True)

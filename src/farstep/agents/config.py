@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, replaced
+from farstep.fields import check_least, check_words, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
@@ -41,6 +41,9 @@ class AgentConfig:
     """What a learned temperature aims at; None is minus the number of actions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Units of the hidden layers, of actor and critics."""
+    keep: Literal["last", "best"] = "last"
+    """The policy that training inside a model gives: the last, or that of the highest imagined
+    return of all evaluations, that of the agent it started from included."""
     eval_every: int = 10_000
     """Steps between evaluations on the real system, and between checkpoints."""
     eval_episodes: int = 1
@@ -53,6 +56,7 @@ class AgentConfig:
             "buffer_size": 1, "eval_every": 1, "eval_episodes": 0,
         }  # fmt: skip
         check_least(least, vars(self))
+        check_words(AgentConfig, vars(self))
         if self.agent not in AGENTS:
             raise FarstepError(
                 f"there is no agent '{self.agent}' for continuous actions. "

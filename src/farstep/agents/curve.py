@@ -52,10 +52,14 @@ class AgentCurve:
     @property
     def best(self) -> int | None:
         """The row with the highest real return, the later of equal ones; None without one."""
-        real = self.column("real_return") if self.rows else np.array([])
-        if not np.isfinite(real).any():
+        return self.highest("real_return")
+
+    def highest(self, name: str) -> int | None:
+        """Return the row with the highest value of a column, the later of equal ones."""
+        values = self.column(name) if self.rows else np.array([])
+        if not np.isfinite(values).any():
             return None
-        return int(np.flatnonzero(real == np.nanmax(real))[-1])
+        return int(np.flatnonzero(values == np.nanmax(values))[-1])
 
     def to_json(self) -> list[dict[str, float | None]]:
         """Return plain values."""

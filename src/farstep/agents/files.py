@@ -30,14 +30,15 @@ class Agent:
     """What training an agent gives."""
 
     policy: Policy
-    """The last one."""
+    """The last one, or with `keep="best"` the one with the highest imagined return."""
     best: Policy
     """The one with the highest real return of all evaluations; the last one without them."""
     curve: AgentCurve
     episodes: Episodes | None = None
     """Of an agent that was trained on a real system: every episode of it."""
     learner: Any = None
-    """Of an agent that was trained inside a model: its networks and optimisers, to go on from."""
+    """Of an agent that was trained inside a model: the policy's networks and optimisers, to go on
+    from."""
 
     def __repr__(self) -> str:
         """One line, without the policies' numbers."""
@@ -52,6 +53,8 @@ class Progress:
     state: Any
     best: Layers
     curve: AgentCurve
+    kept: Any = None
+    """The learner with the highest imagined return, if that one is asked for."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class AgentFiles:
         rows = f"state{_ROWS}"
         arrays[rows] = arrays[rows][:filled]
         arrays |= tensors.to_arrays(progress.best, "best")
+        if progress.kept is not None:
+            arrays |= tensors.to_arrays(progress.kept, "kept")
         header = {"identity": self.identity, "curve": progress.curve.to_json()}
         publish(self.folder / _CHECKPOINT, {"": tensors.encode(arrays, header)}, force=True)
 
@@ -122,10 +127,12 @@ class AgentFiles:
         filled = arrays[rows]
         arrays[rows] = np.zeros((capacity, filled.shape[1]), filled.dtype)
         arrays[rows][: len(filled)] = filled
+        kept = any(name.startswith("kept") for name in arrays)
         return Progress(
             state=tensors.from_arrays(like, arrays, "state"),
             best=tensors.from_arrays(like.learner.actor, arrays, "best"),
             curve=AgentCurve.from_json(header["curve"]),
+            kept=tensors.from_arrays(like.learner, arrays, "kept") if kept else None,
         )
 
     def store(self, agent: Agent) -> Agent:

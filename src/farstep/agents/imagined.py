@@ -11,6 +11,7 @@ from farstep import tensors
 from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve, check_finite, described, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
+from farstep.agents.networks import Layers
 from farstep.agents.program import AgentState, Tally, imagined_returns, initial_state, live
 from farstep.agents.sac import Learner
 from farstep.agents.training import (
@@ -99,7 +100,27 @@ class ImaginedTraining:
 
     def _new(self) -> Progress:
         state = self.first()
-        return Progress(state, copied(state.learner.actor), AgentCurve())
+        curve = AgentCurve()
+        if self.start is not None and self.config.keep == "best":
+            row = {"steps": 0, "updates": 0, **curve.time_since(now())}
+            curve.add({**row, **self._returns(state.learner.actor)})
+        return Progress(state, copied(state.learner.actor), curve, self._kept(None, state, curve))
+
+    def _kept(self, before: Learner | None, state: AgentState, curve: AgentCurve) -> Any:
+        """Return the learner to keep, if it is to be the one with the highest imagined return."""
+        if self.config.keep == "last":
+            return None
+        highest = curve.highest("imagined_return")
+        return copied(state.learner) if highest in (None, len(curve.rows) - 1) else before
+
+    def _returns(self, actor: Layers) -> dict[str, float | None]:
+        keys = jax.random.split(self.keys.evaluation, IMAGINED_EPISODES)
+        system, config = self.imagination.system, self.config
+        policy = as_policy(actor, system, {})
+        return {
+            "imagined_return": float(imagined_returns(self.imagination.whole, actor, keys).mean()),
+            "real_return": mean_return(system, policy, config.eval_episodes, self.seed),
+        }
 
     def _interval(self, at: Progress, bar: Bar) -> Progress:
         """Train to the next evaluation, and evaluate."""
@@ -117,30 +138,27 @@ class ImaginedTraining:
             tally, done = tally.plus(new), int(state.steps)
             bar.advance(_status(described(tally), at.curve), by=count * config.num_envs)
         spent = at.curve.time_since(began)
-        actor, system = state.learner.actor, self.imagination.system
-        policy = as_policy(actor, system, {})
-        keys = jax.random.split(self.keys.evaluation, IMAGINED_EPISODES)
+        actor = state.learner.actor
         row: dict[str, Any] = {
             "steps": done,
             "updates": (at.curve.last.get("updates") or 0) + int(tally.updates),
             **spent,
-            "imagined_return": float(imagined_returns(self.imagination.whole, actor, keys).mean()),
-            "real_return": mean_return(system, policy, config.eval_episodes, self.seed),
+            **self._returns(actor),
             **described(tally),
         }
         at.curve.add(row)
         best = at.best
         if at.curve.best in (None, len(at.curve.rows) - 1):
             best = copied(actor)
-        return Progress(state, best, at.curve)
+        return Progress(state, best, at.curve, self._kept(at.kept, state, at.curve))
 
     def _agent(self, at: Progress, identity: str) -> Agent:
         kept = record(identity, self.imagination, self.config, self.seed, at.curve)
-        last, best = (
-            as_policy(actor, self.imagination.system, kept)
-            for actor in (at.state.learner.actor, at.best)
+        learner = at.state.learner if at.kept is None else at.kept
+        policy, best = (
+            as_policy(actor, self.imagination.system, kept) for actor in (learner.actor, at.best)
         )
-        return Agent(last, best, at.curve, learner=at.state.learner)
+        return Agent(policy, best, at.curve, learner=learner)
 
 
 def _status(now: dict[str, float | None], curve: AgentCurve) -> str:

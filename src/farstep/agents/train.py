@@ -59,6 +59,8 @@ def train(
         chosen = configured(config, settings)
     else:
         chosen = agent_config(config or "paper", **settings)
+    if chosen.keep == "best" and (real or chosen.agent != "sac"):
+        raise FarstepError("keep=best is for the built-in agent inside a model; choose keep=last.")
     learner = None if start is None else _learner(start, chosen, real)
     if chosen.agent != "sac":
         from farstep.agents.sb3 import SB3Training
