@@ -25,21 +25,21 @@ def measured() -> list[list[str]]:
     from benchmarks.sac_speed import imagined_system
     from farstep.agents.config import AgentConfig
     from farstep.agents.imagined import ImaginedTraining
-    from farstep.agents.program import live
+    from farstep.agents.program import LEARNING, WARM_UP, live
 
     config = AgentConfig(net_arch=(16, 16), batch_size=16)
     training = ImaginedTraining(imagined_system(), config, 0)
     world, key = training.imagination.world, training.keys.steps
     state = training.first()
-    state, _ = live(state, world, key, jnp.array(1_000), config, False)
-    state, _ = live(state, world, key, jnp.array(1_000), config, True)
+    state, _ = live(state, world, key, jnp.array(1_000), config, WARM_UP)
+    state, _ = live(state, world, key, jnp.array(1_000), config, LEARNING)
     rows = []
     for _ in range(6):
         jax.block_until_ready(state)
         time.sleep(0.5)
         rows.append([f"{int(state.steps)}", f"{_resident():.1f}"])
         for _ in range(100):
-            state, _ = live(state, world, key, jnp.array(1_000), config, True)
+            state, _ = live(state, world, key, jnp.array(1_000), config, LEARNING)
     return rows
 
 

@@ -111,17 +111,17 @@ def farstep() -> float:
 
     from farstep.agents.config import AgentConfig
     from farstep.agents.imagined import ImaginedTraining
-    from farstep.agents.program import live
+    from farstep.agents.program import LEARNING, WARM_UP, live
 
     config = AgentConfig()
     training = ImaginedTraining(imagined_system(), config, 0)
     world, key = training.imagination.world, training.keys.steps
     state = training.first()
-    state, _ = live(state, world, key, jnp.array(300), config, False)
+    state, _ = live(state, world, key, jnp.array(300), config, WARM_UP)
     rates = []
     for _ in range(4):
         began = time.perf_counter()
-        state, tally = live(state, world, key, jnp.array(STEPS // 3), config, True)
+        state, tally = live(state, world, key, jnp.array(STEPS // 3), config, LEARNING)
         jax.block_until_ready(tally)
         rates.append(STEPS // 3 / (time.perf_counter() - began))
     return statistics.median(rates[1:])

@@ -18,7 +18,7 @@ from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
 from farstep.agents.imagined import ImaginedTraining
-from farstep.agents.program import imagined_returns, live
+from farstep.agents.program import LEARNING, WARM_UP, Phase, imagined_returns, live
 from farstep.agents.train import train
 from farstep.agents.training import identity
 from farstep.datasets.reading import read
@@ -129,6 +129,21 @@ def test_what_it_started_from_may_be_kept(imagined: Imagination, told: list[floa
     _same(agent.policy, start.policy)
 
 
+def test_an_agent_that_goes_on_acts_in_its_warm_up(imagined: Imagination, monkeypatch):
+    phases = []
+
+    def watched(*arguments):
+        phases.append(arguments[-1])
+        return live(*arguments)
+
+    monkeypatch.setattr(imagined_module, "live", watched)
+    start = train(imagined, TINY, seed=0)
+    assert list(dict.fromkeys(phases)) == [WARM_UP, LEARNING]
+    phases.clear()
+    train(imagined, TINY, seed=1, start=start)
+    assert list(dict.fromkeys(phases)) == [Phase(acts=True, learns=False), LEARNING]
+
+
 @pytest.mark.parametrize("keep", ["last", "best"])
 def test_a_killed_training_ends_as_if_it_had_not_been(
     imagined: Imagination, tmp_path, monkeypatch, keep
@@ -182,9 +197,9 @@ def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
     start = training.first()
     copy = jax.tree.map(jnp.copy, start)
     arguments = (imagined.world, training.keys.steps)
-    whole, _ = live(start, *arguments, jnp.array(6), TINY, False)
-    part, _ = live(copy, *arguments, jnp.array(2), TINY, False)
-    part, _ = live(part, *arguments, jnp.array(4), TINY, False)
+    whole, _ = live(start, *arguments, jnp.array(6), TINY, WARM_UP)
+    part, _ = live(copy, *arguments, jnp.array(2), TINY, WARM_UP)
+    part, _ = live(part, *arguments, jnp.array(4), TINY, WARM_UP)
     for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True):
         np.testing.assert_array_equal(one, other)
 

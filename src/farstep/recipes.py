@@ -20,12 +20,14 @@ EPISODES = 50
 UNSTABLE = AgentConfig(steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0)
 """An online agent with three times the usual learning rate: it learns fast, and falls back."""
 LOOP: dict[str, Any] = {
-    "config": FitConfig(compositions=20_000),
+    "config": FitConfig(compositions=20_000, batch=128, angles=((1, 2),)),
     "agent": AgentConfig(
         steps=100_000,
         num_envs=10,
         gradient_steps=2,
+        learning_starts=20_000,
         learning_rate=1e-3,
+        gamma=0.995,
         net_arch=(64, 64),
         keep="best",
         eval_every=5_000,

@@ -24,7 +24,7 @@ class AgentConfig:
     gradient_steps: int = 1
     """Updates after each step of all systems."""
     learning_starts: int = 100
-    """Steps of random actions before the first update."""
+    """Steps before the first update: of random actions, or of the agent that it goes on from."""
     batch_size: int = 256
     """Transitions in one update."""
     buffer_size: int = 1_000_000

@@ -12,7 +12,7 @@ from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve, check_finite, described, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
 from farstep.agents.networks import Layers
-from farstep.agents.program import AgentState, Tally, imagined_returns, initial_state, live
+from farstep.agents.program import AgentState, Phase, Tally, imagined_returns, initial_state, live
 from farstep.agents.sac import Learner
 from farstep.agents.training import (
     IMAGINED_EPISODES,
@@ -128,11 +128,12 @@ class ImaginedTraining:
         state, tally, done = at.state, Tally.zero(), int(at.state.steps)
         end = min((done // config.eval_every + 1) * config.eval_every, config.steps)
         while done < end:
-            learning = done >= config.learning_starts
-            until = end if learning else min(end, config.learning_starts)
+            learns = done >= config.learning_starts
+            phase = Phase(acts=learns or self.start is not None, learns=learns)
+            until = end if learns else min(end, config.learning_starts)
             count = min(-(-(until - done) // config.num_envs), _AT_ONCE)
             state, new = live(
-                state, self.imagination.world, self.keys.steps, jnp.array(count), config, learning
+                state, self.imagination.world, self.keys.steps, jnp.array(count), config, phase
             )
             check_finite(new)
             tally, done = tally.plus(new), int(state.steps)

@@ -76,14 +76,25 @@ def initial_state(key: PRNGKeyArray, world: World, config: AgentConfig) -> Agent
     )
 
 
-@partial(jax.jit, static_argnames=("config", "learning"), donate_argnames="state")
+class Phase(NamedTuple):
+    """What a part of an agent's life is like."""
+
+    acts: bool
+    """Otherwise actions are random."""
+    learns: bool
+
+
+WARM_UP, LEARNING = Phase(acts=False, learns=False), Phase(acts=True, learns=True)
+
+
+@partial(jax.jit, static_argnames=("config", "phase"), donate_argnames="state")
 def live(
     state: AgentState,
     world: World,
     key: PRNGKeyArray,
     count: Int[Array, ""],
     config: AgentConfig,
-    learning: bool,
+    phase: Phase,
 ) -> tuple[AgentState, Tally]:
     """Let all systems make `count` steps; the number is no part of the compiled program.
 
@@ -93,26 +104,26 @@ def live(
         key: Of the whole training; each step folds its number into it.
         count: Steps of each system.
         config: The agent's settings.
-        learning: Without it actions are random and nothing is updated: the warm-up.
+        phase: In the warm-up nothing is updated.
     """
 
     def once(_: Int[Array, ""], carry: tuple[AgentState, Tally]) -> tuple[AgentState, Tally]:
         state, tally = carry
         step_key = jax.random.fold_in(key, state.steps)
-        state, new = _step(state, world, step_key, config, learning)
+        state, new = _step(state, world, step_key, config, phase)
         return state, tally.plus(new)
 
     return jax.lax.fori_loop(0, count, once, (state, Tally.zero()))
 
 
 def _step(
-    state: AgentState, world: World, key: PRNGKeyArray, config: AgentConfig, learning: bool
+    state: AgentState, world: World, key: PRNGKeyArray, config: AgentConfig, phase: Phase
 ) -> tuple[AgentState, Tally]:
     """Act and imagine once in every system, then update."""
     act_key, world_key, update_key = jax.random.split(key, 3)
     here, learner, n = state.places.state, state.learner, config.num_envs
     shape = (n, world.signals.num_actions)
-    if learning:
+    if phase.acts:
         actions = act(learner.actor, here, act_key)
     else:
         actions = jax.random.uniform(act_key, shape, minval=-1.0, maxval=1.0)
@@ -124,8 +135,8 @@ def _step(
         here, actions, outcome.reward, outcome.state, outcome.terminated.astype(float)
     )
     replay = remember(state.replay, new)
-    losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if learning else 0
-    if learning:
+    losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if phase.learns else 0
+    if phase.learns:
         learner, losses = learn(learner, replay, update_key, config)
     returns = state.returns + outcome.reward
     tally = _tally(world, here, applied, outcome, returns)
