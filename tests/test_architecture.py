@@ -35,6 +35,7 @@ LAYERS = [
     "runs",
     "loops",
     "recipes",
+    "tuning",
     "exhibits",
     "cli",
     "__main__",

@@ -2,10 +2,6 @@
 
 import dataclasses
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,15 +13,18 @@ from farstep.datasets.reading import write
 from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
-from farstep.exhibits import iterated_curves
-from farstep.exhibits.exhibit import PRESETS, Exhibit
-from farstep.exhibits.reproduce import EXHIBITS, reproduce
-from farstep.exhibits.scored import AMOUNTS, Amount, ScoredExhibit, static
-from farstep.fitting.config import fit_config
+from farstep.exhibits import iterated_curves, search
+from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
+from farstep.exhibits.offline_agent import OfflineAgent
+from farstep.exhibits.reproduce import EXHIBITS, reproduce, what_is_missing
+from farstep.exhibits.scored import AMOUNTS, Amount, ScoredExhibit
+from farstep.fitting.config import PAPER, fit_config
 from farstep.report.scores import r2_chart
-from farstep.runs.pool import run_all
+from farstep.runs.run import Run
 from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
+from farstep.runs.store import Store
+from farstep.tuning import SPACE
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
@@ -49,28 +48,34 @@ SCORED = [exhibit for exhibit in EXHIBITS.values() if isinstance(exhibit, Scored
 @pytest.mark.parametrize("exhibit", EXHIBITS.values(), ids=list(EXHIBITS))
 def test_every_exhibit_shows_something_in_every_preset(exhibit: Exhibit, preset: str):
     assert exhibit.about
-    runs = exhibit.runs(preset)
+    plan = Plan(preset, seeds=2)
+    runs = exhibit.runs(plan)
     assert len(set(runs)) == len(runs)
-    results = {run: _made_up(run) for run in runs}
-    shown = exhibit.show(preset, results)
+    shown = exhibit.show(plan, {run: _made_up(run) for run in runs})
     assert shown.charts or shown.figures
     assert bool(shown.numbers) == bool(runs)
-    assert not runs or "seeds" in shown.notes[0]
+    assert not runs or "seed" in shown.notes[0]
     for chart in shown.charts:
-        assert len(chart.legend) >= 4
+        assert len(chart.legend) >= (2 if exhibit.name == "search" else 4)
     for table in shown.tables.values():
         assert {len(row) for row in table.rows} == {len(table.columns)}
     if isinstance(exhibit, ScoredExhibit):
         assert all("oracle" in chart.legend for chart in shown.charts)
 
 
-def _made_up(run: object) -> object:
+def _made_up(run: Run) -> dict:
     if isinstance(run, ScoredFit):
-        return 0.5 * np.ones((run.horizon // run.config.stride, 5))
+        return {"r2": (0.5 * np.ones((run.horizon // run.config.stride, 5))).tolist()}
     if isinstance(run, ScoredOracle):
-        return np.ones((run.horizon, 5))
+        return {"r2": np.ones((run.horizon, 5)).tolist()}
+    if isinstance(run, OfflineAgent):
+        return {"return": 100.0 * run.fit.config.horizon + run.fit.config.seed}
+    if isinstance(run, search.Search):
+        settings = {name: getattr(PAPER, name) for name in SPACE}
+        trials = [{"number": n, "value": 0.1 * n, "settings": settings} for n in range(3)]
+        return {"value": 0.2, "trials": trials}
     assert isinstance(run, iterated_curves.IteratedLoop)
-    return [{"return": 10.0 * epoch} for epoch in range(run.loop.epochs)]
+    return {"rows": [{"return": 10.0 * epoch} for epoch in range(run.loop.epochs)]}
 
 
 @pytest.mark.parametrize("exhibit", SCORED, ids=[exhibit.name for exhibit in SCORED])
@@ -89,7 +94,7 @@ def test_the_papers_settings_are_there():
     profiles = {(config.horizon, config.weights) for config in cases["profile-r2"]}
     assert {(2, "decay:0.9"), (4, "decay:0.75"), (10, "decay:0.3"), (1, "uniform")} <= profiles
     assert len(AMOUNTS["paper"].seeds) >= 3
-    loops = [run.loop for run in EXHIBITS["iterated-curves"].runs("paper")]  # pyright: ignore[reportAttributeAccessIssue]
+    loops = [run.loop for run in EXHIBITS["iterated-curves"].runs(Plan("paper"))]  # pyright: ignore[reportAttributeAccessIssue]
     assert {loop.fit.horizon for loop in loops} == {1, 2, 4, 10}
     assert {loop.system for loop in loops} == {"cartpole-swingup", "cartpole-swingup-noisy"}
     assert {loop.fit.target for loop in loops} == {"delta"}
@@ -123,10 +128,10 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     assert "QUICK preset" in page
     scores = json.loads((tmp_path / "out" / "tiny" / "quick" / "scores.json").read_text())
     assert [one["seeds"] for one in scores["cartpole-swingup/random"]] == [2, 2, 1]
-    runs = sorted((tmp_path / "out" / "runs").glob("*/r2.json"))
+    runs = sorted((tmp_path / "out" / "runs").glob("*/run.json"))
     assert len(runs) == 5
     stamps = [path.stat().st_mtime_ns for path in runs]
-    again = reproduce("tiny", tmp_path / "out", "quick", force=True)
+    (again,) = reproduce("tiny", tmp_path / "out", "quick")
     assert [path.stat().st_mtime_ns for path in runs] == stamps
     assert again.tables["cartpole-swingup/random"].rows[0][0] == "h = 1"
 
@@ -155,14 +160,14 @@ def test_loops_of_an_exhibit_are_drawn_with_their_budget_and_kept(
     tiny = iterated_curves.Budget(1, (0,), ("Pendulum-v1",), 1, agent, "none")
     monkeypatch.setitem(iterated_curves.BUDGETS, "quick", tiny)
     monkeypatch.setattr(iterated_curves, "PROFILES", {2: "decay:0.9"})
-    done = reproduce("iterated-curves", tmp_path, "quick", workers=1)
+    (done,) = reproduce("iterated-curves", tmp_path, "quick", workers=1)
     assert done.tables["Pendulum-v1"].rows[0][0] == "h = 2, decay 0.9"
     assert "at most 1 epochs a fit" in done.notes[1]
     assert "QUICK" in done.notes[0]
-    kept = list((tmp_path / "runs").glob("iterated-*/seed-0/epoch-000/result.json"))
+    kept = list((tmp_path / "runs").glob("iterated-*/run.json"))
     assert len(kept) == 1
     stamp = kept[0].stat().st_mtime_ns
-    again = reproduce("iterated-curves", tmp_path, "quick", workers=1, force=True)
+    (again,) = reproduce("iterated-curves", tmp_path, "quick", workers=1)
     assert again.tables == done.tables
     assert kept[0].stat().st_mtime_ns == stamp
 
@@ -180,95 +185,29 @@ def test_the_datasets_are_drawn_with_their_numbers(tmp_path: Path, farstep: Call
         assert table.splitlines()[0].count("|") == columns + 1
 
 
-def test_the_same_run_is_computed_once_and_divergence_is_kept(log: str, tmp_path: Path):
-    run = ScoredFit(log, TINY, 10)
-    first = run.run(tmp_path)
-    model = tmp_path / run.name / "model.safetensors"
-    model.unlink()
-    np.testing.assert_array_equal(run.run(tmp_path), first)
-    assert not model.exists()
-    result = tmp_path / run.name / "r2.json"
-    stored = json.loads(result.read_text())
-    stored["r2"][0][0] = "-inf"
-    result.write_text(json.dumps(stored))
-    assert run.run(tmp_path)[0, 0] == -np.inf
-    result.write_text("damaged")
-    np.testing.assert_array_equal(run.run(tmp_path), first)
-    stored["data"] = "other data"
-    result.write_text(json.dumps(stored))
-    np.testing.assert_array_equal(run.run(tmp_path), first)
-    assert ScoredFit(log, static(), 10).name != ScoredFit(log, static(), 20).name
-
-
-def test_an_oracle_is_asked_once_and_may_be_missing(log: str, tmp_path: Path):
-    run = ScoredOracle("cartpole-swingup/random", 2)
-    first = run.run(tmp_path)
-    assert first is not None
-    np.testing.assert_allclose(first, 1, atol=1e-6)
-    (kept,) = tmp_path.glob("oracle-*/r2.json")
-    stamp = kept.stat().st_mtime_ns
-    again = run.run(tmp_path)
-    assert again is not None
-    np.testing.assert_allclose(again, first, atol=1e-7)
-    assert kept.stat().st_mtime_ns == stamp
-    assert ScoredOracle(log, 2).run(tmp_path) is None
-
-
-def test_a_fit_that_diverges_is_a_result(log: str, tmp_path: Path):
-    wild = dataclasses.replace(TINY, learning_rate=1e30, normalisation="none", activation="relu")
-    values = ScoredFit(log, wild, 10).run(tmp_path)
-    assert values.shape == (10, 5)
-    assert (values == -np.inf).all()
-
-
-def test_two_processes_that_ask_for_one_run_compute_it_once(log: str, tmp_path: Path):
-    code = (
-        "import sys; from pathlib import Path; from test_exhibits import TINY;"
-        "from farstep.runs.scored_fit import ScoredFit;"
-        "print(ScoredFit(sys.argv[1], TINY, 10).run(Path(sys.argv[2])).sum())"
-    )
-    command = [sys.executable, "-c", code, log, str(tmp_path / "runs")]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
-        for _ in range(2)
-    ]
-    printed = [process.communicate(timeout=300)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert printed[0] == printed[1]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Killed(ScoredFit):
-    """Kills its worker, once."""
-
-    def run(self, folder: Path) -> np.ndarray:
-        mark = folder / "was killed"
-        if self.config.seed == 1 and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().run(folder)
-
-
-def test_a_killed_worker_loses_nothing(log: str, tmp_path: Path):
-    runs = [_Killed(log, dataclasses.replace(TINY, seed=seed), 10) for seed in (0, 1, 0)]
-    with pytest.raises(FarstepError, match="a worker was killed"):
-        run_all(runs, tmp_path, workers=1)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/r2.json")}
-    assert len(kept) == 1
-    found = run_all(runs, tmp_path, workers=2)
-    assert len(found) == 2
-    assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
-    for run, values in found.items():
-        np.testing.assert_array_equal(values, run.run(tmp_path))
-    with pytest.raises(FarstepError, match="at least 1"):
-        run_all(runs, tmp_path, workers=0)
-
-
-def test_every_run_of_the_committed_exhibits_is_kept_under_its_name():
+def test_every_run_of_the_committed_exhibits_is_recorded():
     """So that drawing them again fits nothing, also after settings were added to a fit."""
-    kept = Path(__file__).parents[1] / "docs" / "exhibits" / "runs"
+    store = Store(Path("nowhere"), (Path(__file__).parents[1] / "results",))
     for exhibit in (one for one in SCORED if one.name != "dataset-r2"):
         for line in exhibit.cases:
             for seed in AMOUNTS["paper"].seeds:
                 run = exhibit.run_of("cartpole-swingup/random", line, seed, AMOUNTS["paper"])
-                assert (kept / run.name / "r2.json").exists(), (exhibit.name, line)
+                assert store.record(run) is not None, (exhibit.name, line)
+
+
+def test_a_dry_run_says_what_is_there_and_what_it_would_take(tmp_path: Path, farstep: Callable):
+    done = farstep("reproduce", "weight-profiles", "iterated-curves", "--preset", "quick",
+                   "--seeds", 1, "--dry-run", "--out", tmp_path)  # fmt: skip
+    assert done.code == 0, done.err
+    assert not list(tmp_path.iterdir())
+    row = next(line for line in done.out.splitlines() if line.strip().startswith("iterated"))
+    assert row.split()[1:4] == ["4", "0", "4"]
+    assert "hours with" in done.out
+
+
+def test_all_is_every_exhibit_and_shares_its_runs():
+    found = what_is_missing("all", Path("nowhere"), "standard")
+    table, against = EXHIBITS["offline-table"], EXHIBITS["return-r2"]
+    assert set(table.runs(Plan("standard"))) <= set(against.runs(Plan("standard")))
+    assert found.total["offline"] == len(table.runs(Plan("standard")))
+    assert set(found.total) == {"fit", "oracle", "offline", "iterated", "search"}

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from farstep.datasets.shipped import load
 from farstep.evaluation.evaluate import Evaluation, score
+from farstep.exhibits.reproduce import reproduce
+from farstep.exhibits.whole_report import report
+from farstep.runs.scored_oracle import ScoredOracle
+from farstep.runs.store import Store
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -84,3 +88,62 @@ def test_names_cannot_bring_html_in(evaluation: Evaluation, page: Page, tmp_path
     assert page.locator("td", has_text="drifting <b> $x$").count() >= 1
     legend = page.locator("#chart-r2 .legendtext", has_text="drifting")
     assert legend.first.text_content() == "drifting <b> $x$"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of exhibits for which nothing is computed."""
+    folder = tmp_path_factory.mktemp("paper")
+    reproduce(["weight-profiles", "dataset-returns"], folder)
+    store = Store(folder / "runs")
+    store.run(ScoredOracle("cartpole-swingup/random", 2))
+    return report([folder], folder / "report.html")
+
+
+def test_the_whole_report_sorts_toggles_and_fetches_nothing(whole: Path, page: Page):
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(whole.as_uri())
+    drawn = "#chart-weight-profiles-weights .scatterlayer path.js-line"
+    lines = page.locator(drawn)
+    lines.first.wait_for(state="attached")
+    count = lines.count()
+    assert count >= 7
+    page.locator("#chart-weight-profiles-weights .legendtoggle").first.click()
+    page.wait_for_function(
+        "([lines, n]) => document.querySelectorAll(lines).length < n", arg=[drawn, count]
+    )
+    table = page.locator("h3:has-text('returns: Returns') + table")
+    cells = table.locator("tbody tr td:nth-child(2)")
+    before = [float(text) for text in cells.all_text_contents()]
+    table.locator("th").nth(1).click()
+    assert [float(text) for text in cells.all_text_contents()] == sorted(before)
+    table.locator("th").nth(1).click()
+    assert [float(text) for text in cells.all_text_contents()] == sorted(before, reverse=True)
+    text = page.locator("body").text_content() or ""
+    assert "farstep reproduce dataset-returns --preset paper" in text
+    assert "Not computed, or not all of it: fixed-horizon" in text
+    assert page.locator("#timings + table tbody tr").count() == 1
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_the_whole_report_is_for_the_dark_and_for_phones(whole: Path, browser: Browser):
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    phone.goto(whole.as_uri())
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert phone.evaluate(colour) == "rgb(22, 24, 27)"
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    phone.emulate_media(media="print", color_scheme="light")
+    assert phone.evaluate(colour) == "rgb(255, 255, 255)"
+    assert phone.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    phone.close()
+
+
+def test_a_report_of_nothing_is_one_line(tmp_path: Path, farstep: Callable):
+    done = farstep("report", tmp_path / "nowhere", "--out", tmp_path / "report.html")
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert "there is no directory" in done.err

@@ -1,14 +1,17 @@
 """A progress bar with rate and time left; nothing at all when the output is not a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from rich import progress
 from rich.console import Console
 from rich.text import Text
 
 T = TypeVar("T")
+Listener: TypeAlias = Callable[[str, int, int, str], None]
+"""Told of every bar: what it counts, how far it is, its total, and its status."""
+_listeners: list[Listener] = []
 
 
 class _Rate(progress.ProgressColumn):
@@ -33,6 +36,7 @@ class Bar:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task(what, total=total, completed=done, status="")
+        self._what, self._total, self._done = what, total, done
 
     def __enter__(self) -> "Bar":
         self._bar.start()
@@ -49,6 +53,14 @@ class Bar:
     def advance(self, status: str = "", by: int = 1) -> None:
         """Count one more, or several."""
         self._bar.update(self._task, advance=by, status=status)
+        self._done += by
+        for listener in _listeners:
+            listener(self._what, self._done, self._total, status)
+
+
+def listen(listener: Listener) -> None:
+    """Have all bars of this process told to `listener`, shown or not."""
+    _listeners.append(listener)
 
 
 def track(items: Iterable[T], total: int, what: str, unit: str) -> Iterator[T]:

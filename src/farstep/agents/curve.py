@@ -61,6 +61,11 @@ class AgentCurve:
             return None
         return int(np.flatnonzero(values == np.nanmax(values))[-1])
 
+    def of_policy(self, keep: str) -> dict[str, float | None]:
+        """Return the row of the policy that training gave, with that setting of `keep`."""
+        highest = self.highest("imagined_return") if keep == "best" else None
+        return self.last if highest is None else self.rows[highest]
+
     def to_json(self) -> list[dict[str, float | None]]:
         """Return plain values."""
         return self.rows

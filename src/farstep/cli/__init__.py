@@ -12,10 +12,13 @@ from farstep.cli.data import Data
 from farstep.cli.fit import Fit
 from farstep.cli.iterate import Iterate
 from farstep.cli.offline import Offline
+from farstep.cli.report import Report
 from farstep.cli.reproduce import Reproduce
+from farstep.cli.runs import Runs
 from farstep.cli.score import Score
 from farstep.cli.systems import Systems
 from farstep.cli.train import Train
+from farstep.cli.tune import Tune
 from farstep.errors import DataWarning, FarstepError
 from farstep.processes import STOPPED, ctrl_c_ends_at_once
 
@@ -25,10 +28,13 @@ Command = (
     | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Iterate, tyro.conf.subcommand("iterate")]
     | Annotated[Offline, tyro.conf.subcommand("offline")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Runs, tyro.conf.subcommand("runs")]
     | Annotated[Score, tyro.conf.subcommand("score")]
     | Annotated[Systems, tyro.conf.subcommand("systems")]
     | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Tune, tyro.conf.subcommand("tune")]
 )
 
 _ABOUT = (

@@ -10,38 +10,72 @@ import tyro
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Make a figure of the paper again: compute, score, draw.
+    """Make figures and tables of the paper again: compute, score, draw.
 
     fixed-horizon: R² of direct models. alpha-study: R² at h = 2 for weights (α, 1 − α).
     weight-profiles: decaying weights themselves. profile-r2: R² of all profiles at h = 2, 4, 10.
+    offline-table: returns of agents trained inside models. return-r2: those against R².
     iterated-curves: returns of iterated batch RL. dataset-returns, dataset-states: the datasets.
     dataset-r2: R² of the models that the paper trains agents in, on every dataset.
+    search: settings of the network by validation R² (extra tune).
+    all: every one of them; what several need is computed once.
     Stopped or killed, it goes on where it was when it is started again.
 
-    Example: farstep reproduce fixed-horizon --preset quick --out paper
+    Example: farstep reproduce fixed-horizon alpha-study --preset quick --out paper
     """
 
-    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """One of those above."""
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
+    """Some of those above."""
     preset: Literal["quick", "standard", "paper"] = "paper"
     """quick takes minutes and says so on the figure; paper is the paper's setting, three seeds;
     standard is the same with smaller budgets where agents are trained."""
+    seeds: int | None = None
+    """How many, in place of the preset's."""
     out: Path = Path("paper")
     """Directory; runs are kept in its `runs` and shared by all exhibits."""
     workers: int = os.cpu_count() or 1
     """Processes of one thread each."""
-    force: bool = False
-    """Replace pictures that are there already; runs are kept."""
+    ray: str | None = None
+    """Address of a Ray cluster, such as auto or ray://head:10001, to compute there (extra ray)."""
+    dry_run: bool = False
+    """Only say what would be computed, what is there already, and how long it would take."""
 
     def run(self) -> None:
         """Reproduce, print the tables, and say where everything is."""
         from farstep.cli.tables import print_table
         from farstep.exhibits.reproduce import reproduce
 
-        done = reproduce(self.name, self.out, self.preset, self.workers, self.force)
-        for data, table in done.tables.items():
-            print_table(f"{data}: {table.title}", table.columns, table.rows)
-        for note in done.notes:
-            print(note)
-        for path in done.files:
-            print(f"wrote {path}")
+        if self.dry_run:
+            self._estimate()
+            return
+        done = reproduce(self.names, self.out, self.preset, seeds=self.seeds, workers=self.workers)
+        for one in done:
+            for title, table in one.tables.items():
+                print_table(f"{title}: {table.title}", table.columns, table.rows)
+            for note in one.notes:
+                print(note)
+            for path in one.files:
+                print(f"wrote {path}")
+
+    def _estimate(self) -> None:
+        from farstep.cli.tables import print_table
+        from farstep.exhibits.reproduce import what_is_missing
+
+        found = what_is_missing(self.names, self.out, self.preset, self.seeds)
+        rows = [
+            (
+                kind,
+                count,
+                count - found.missing.get(kind, 0),
+                found.missing.get(kind, 0),
+                f"{found.seconds.get(kind, 0) / 3600:.2f}",
+            )
+            for kind, count in found.total.items()
+        ]
+        columns = ["kind", "runs", "there already", "to compute", "hours of one core"]
+        print_table("What would be computed", columns, rows)
+        print(
+            f"about {found.hours(self.workers):.2f} hours with {self.workers} worker(s); "
+            f"{found.measured} of {sum(found.missing.values())} by runs of the same settings, the "
+            "others by what their kind takes."
+        )

@@ -2,18 +2,35 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from matplotlib.figure import Figure
 
 from farstep.datasets.shipped import names
 from farstep.report.charts import Chart
 from farstep.report.table import Table
-from farstep.runs.pool import Run
+from farstep.runs.run import Run
 
+Results: TypeAlias = Mapping[Run, Mapping[str, Any]]
+"""What runs gave."""
 PRESETS = ("quick", "standard", "paper")
 """Minutes, and said so; the paper's protocol with smaller budgets of agents; the paper's."""
 DATASETS = ("random", "medium", "expert", "expert_noisy")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of an exhibit is computed."""
+
+    preset: str
+    seeds: int | None = None
+    """How many, counting up from 0; without it the preset's."""
+
+    def seeds_of(self, usual: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the seeds, given the preset's."""
+        return usual if self.seeds is None else tuple(range(self.seeds))
+
+
 _FAMILY = "cartpole-swingup"
 
 
@@ -45,11 +62,11 @@ class Exhibit(Protocol):
         """What it shows, in one line."""
         ...
 
-    def runs(self, preset: str) -> Sequence[Run[Any]]:
+    def runs(self, plan: Plan) -> Sequence[Run]:
         """Return what has to be computed; exhibits may share runs."""
         ...
 
-    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+    def show(self, plan: Plan, results: Results) -> Shown:
         """Return what is shown, given the results of all its runs."""
         ...
 
@@ -62,14 +79,14 @@ class Drawing:
     about: str
     draw: Callable[[], Shown]
 
-    def runs(self, preset: str) -> Sequence[Run[Any]]:
+    def runs(self, plan: Plan) -> Sequence[Run]:
         """Return nothing."""
-        del preset
+        del plan
         return []
 
-    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+    def show(self, plan: Plan, results: Results) -> Shown:
         """Draw."""
-        del preset, results
+        del plan, results
         return self.draw()
 
 

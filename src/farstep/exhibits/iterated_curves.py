@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from farstep.agents.config import AgentConfig, agent_config
-from farstep.exhibits.exhibit import Shown
+from farstep.exhibits.exhibit import Plan, Results, Shown
+from farstep.exhibits.offline_agent import agent_seconds
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.imagination.config import ImagineConfig
 from farstep.loops.iterate import IteratedSeed, Warm
 from farstep.loops.shared import agent_budget
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
-from farstep.runs.pool import Run
+from farstep.runs.run import Run, Runs
 
 SYSTEMS = ("cartpole-swingup", "cartpole-swingup-noisy")
 _LAST = 5
@@ -63,14 +64,28 @@ BUDGETS = {
 
 
 @dataclass(frozen=True)
-class IteratedLoop:
-    """One loop in a place of its own among other runs."""
+class IteratedLoop(Run):
+    """A run: one loop."""
 
     loop: IteratedSeed
 
-    def run(self, folder: Path) -> list[dict[str, Any]]:
+    kind: ClassVar[str] = "iterated"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the loop's result depends on."""
+        return {**self.loop.told, "epochs": self.loop.epochs}
+
+    @property
+    def usual_seconds(self) -> float:
+        """A model of a few episodes and an agent in each epoch."""
+        fit = 8 + (self.loop.fit.epochs or 0) * 0.15 * (1 + self.loop.fit.horizon)
+        return self.loop.epochs * (fit + agent_seconds(self.loop.agent))
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Return a row for each epoch."""
-        return self.loop.run(folder / f"iterated-{self.loop.identity[:16]}")
+        del store
+        return {"rows": self.loop.run(place)}
 
 
 @dataclass(frozen=True)
@@ -80,16 +95,18 @@ class IteratedExhibit:
     name: str = "iterated-curves"
     about: str = "real return per epoch of iterated batch RL with models of h = 1, 2, 4, 10"
 
-    def runs(self, preset: str) -> Sequence[Run[Any]]:
+    def runs(self, plan: Plan) -> Sequence[Run]:
         """Return every loop."""
-        return [run for runs in self._lines(preset).values() for run in runs]
+        return [run for runs in self._lines(plan).values() for run in runs]
 
-    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+    def show(self, plan: Plan, results: Results) -> Shown:
         """Draw the mean over seeds and one standard deviation, as the paper does."""
-        budget = BUDGETS[preset]
+        budget = _budget(plan)
         returns = {
-            line: np.array([[row["return"] for row in results[run]] for run in runs], np.float64)
-            for line, runs in self._lines(preset).items()
+            line: np.array(
+                [[row["return"] for row in results[run]["rows"]] for run in runs], np.float64
+            )
+            for line, runs in self._lines(plan).items()
         }
         panels, tables, numbers = [], {}, {}
         for system in budget.systems:
@@ -101,13 +118,18 @@ class IteratedExhibit:
         chart = Chart("returns", title, panels, columns=len(panels), note="Bands: one deviation.")
         return Shown([chart], tables=tables, notes=[_said(budget)], numbers=numbers)
 
-    def _lines(self, preset: str) -> dict[tuple[str, int], list[IteratedLoop]]:
-        budget = BUDGETS[preset]
+    def _lines(self, plan: Plan) -> dict[tuple[str, int], list[IteratedLoop]]:
+        budget = _budget(plan)
         return {
             (system, horizon): [_loop(budget, system, horizon, seed) for seed in budget.seeds]
             for system in budget.systems
             for horizon in PROFILES
         }
+
+
+def _budget(plan: Plan) -> Budget:
+    budget = BUDGETS[plan.preset]
+    return replace(budget, seeds=plan.seeds_of(budget.seeds))
 
 
 def _loop(budget: Budget, system: str, horizon: int, seed: int) -> IteratedLoop:

@@ -1,4 +1,4 @@
-"""reproduce: the name of an exhibit in; runs, pictures and a page out."""
+"""reproduce: names of exhibits in; runs, pictures and pages out."""
 
 import html
 import json
@@ -13,35 +13,46 @@ from farstep.exhibits import (
     dataset_r2,
     fixed_horizon,
     iterated_curves,
+    offline_table,
     profile_r2,
+    return_r2,
+    search,
     weight_profiles,
 )
-from farstep.exhibits.exhibit import PRESETS, Exhibit, Shown, short
-from farstep.files import check_output, publish
+from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan, Shown, short
+from farstep.files import publish
 from farstep.report.charts import Chart
 from farstep.report.figures import picture_html, save
-from farstep.report.interactive import chart_html, page, table_html
+from farstep.report.interactive import chart_html
+from farstep.report.page import page, table_html
 from farstep.report.static import save_chart
 from farstep.report.table import Table
-from farstep.runs.pool import run_all
+from farstep.runs.estimate import Estimate, estimate
+from farstep.runs.store import Store
+from farstep.runs.sweep import sweep
 
 _ALL: tuple[Exhibit, ...] = (
     fixed_horizon.EXHIBIT,
     alpha_study.EXHIBIT,
     weight_profiles.EXHIBIT,
     profile_r2.EXHIBIT,
+    offline_table.EXHIBIT,
+    return_r2.EXHIBIT,
     iterated_curves.EXHIBIT,
+    search.EXHIBIT,
     dataset_figures.RETURNS,
     dataset_figures.STATES,
     dataset_r2.EXHIBIT,
 )
 EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in _ALL}
+ALL = "all"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` made."""
+    """What `reproduce` made of one exhibit."""
 
+    name: str
     tables: dict[str, Table]
     """By dataset or system."""
     notes: tuple[str, ...]
@@ -49,45 +60,85 @@ class Reproduction:
 
 
 def reproduce(
-    name: str,
+    names: str | Sequence[str],
     out: str | Path,
     preset: str = "paper",
+    *,
+    seeds: int | None = None,
     workers: int = 1,
-    force: bool = False,
-) -> Reproduction:
-    """Make a figure of the paper again: compute, score, draw.
+    ray: str | None = None,
+) -> list[Reproduction]:
+    """Make figures and tables of the paper again: compute, score, draw.
 
     Args:
-        name: An exhibit in `EXHIBITS`.
-        out: A directory. Runs are kept in `runs` there: what is there is not computed again, and
-            exhibits that share `out` share their runs.
+        names: Exhibits in `EXHIBITS`, or `all`.
+        out: A directory. Runs are kept in `runs` there: what is there, or recorded in the source
+            tree's `results`, is not computed again. Pictures of the same names are replaced.
         preset: `quick`, `standard` or `paper`.
+        seeds: How many, in place of the preset's.
         workers: Processes of one thread each.
-        force: Replace pictures that are there already.
+        ray: The address of a Ray cluster, to compute there instead of here.
     """
-    for given, known, what in ((name, EXHIBITS, "exhibit"), (preset, PRESETS, "preset")):
-        if given not in known:
-            raise FarstepError(f"there is no {what} '{given}'. {did_you_mean(given, known)}")
-    exhibit, out = EXHIBITS[name], Path(out)
-    place = out / exhibit.name / preset
-    check_output(place / "report.html", force)
-    results = run_all(exhibit.runs(preset), out / "runs", workers)
-    shown = _said(exhibit.show(preset, results), preset)
-    written = [path for one in shown.charts for path in save_chart(one, place / one.name, force)]
+    exhibits, plan = _chosen(names), _plan(preset, seeds)
+    runs = [run for exhibit in exhibits for run in exhibit.runs(plan)]
+    results = sweep(runs, store_in(out), workers, ray)
+    return [_draw(exhibit, plan, exhibit.show(plan, results), Path(out)) for exhibit in exhibits]
+
+
+def what_is_missing(
+    names: str | Sequence[str], out: str | Path, preset: str = "paper", seeds: int | None = None
+) -> Estimate:
+    """Return what `reproduce` would compute, and how long that takes, without computing it."""
+    plan = _plan(preset, seeds)
+    runs = [run for exhibit in _chosen(names) for run in exhibit.runs(plan)]
+    return estimate(runs, store_in(out))
+
+
+def store_in(out: str | Path) -> Store:
+    """Return the store of `reproduce`, with the records that come with the source tree."""
+    committed = Path(__file__).parents[3] / "results"
+    return Store(Path(out) / "runs", (committed,) if committed.is_dir() else ())
+
+
+def _chosen(names: str | Sequence[str]) -> list[Exhibit]:
+    given = [names] if isinstance(names, str) else list(names)
+    if given == [ALL]:
+        return list(EXHIBITS.values())
+    if not given:
+        raise FarstepError(f"name an exhibit: {', '.join(EXHIBITS)}, or {ALL}.")
+    for name in given:
+        if name not in EXHIBITS:
+            known = [*EXHIBITS, ALL]
+            raise FarstepError(f"there is no exhibit '{name}'. {did_you_mean(name, known)}")
+    return [EXHIBITS[name] for name in dict.fromkeys(given)]
+
+
+def _plan(preset: str, seeds: int | None) -> Plan:
+    if preset not in PRESETS:
+        raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
+    if seeds is not None and seeds < 1:
+        raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
+    return Plan(preset, seeds)
+
+
+def _draw(exhibit: Exhibit, plan: Plan, shown: Shown, out: Path) -> Reproduction:
+    """Write everything that is shown, and a page of it."""
+    place, shown = out / exhibit.name / plan.preset, said(shown, plan.preset)
+    written = [path for one in shown.charts for path in save_chart(one, place / one.name, True)]
     for stem, figure in shown.figures.items():
-        written += save(figure, place / stem, force)
+        written += save(figure, place / stem, force=True)
     contents = {"report.html": _page(exhibit, shown)}
     for title, table in shown.tables.items():
         contents[f"{short(title)}.md"] = table.markdown
     if shown.numbers:
         contents["scores.json"] = json.dumps(shown.numbers, indent=1) + "\n"
     for file, text in contents.items():
-        publish(place / file, {"": text.encode()}, force)
+        publish(place / file, {"": text.encode()}, force=True)
     files = (*written, *(place / file for file in contents))
-    return Reproduction(dict(shown.tables), tuple(shown.notes), files)
+    return Reproduction(exhibit.name, dict(shown.tables), tuple(shown.notes), files)
 
 
-def _said(shown: Shown, preset: str) -> Shown:
+def said(shown: Shown, preset: str) -> Shown:
     """Return it with its notes below each chart, and `quick` in all places if it is that."""
     notes: Sequence[str] = shown.notes
     if preset == "quick" and shown.numbers:
@@ -102,11 +153,16 @@ def _noted(chart: Chart, notes: Sequence[str]) -> Chart:
 
 
 def _page(exhibit: Exhibit, shown: Shown) -> str:
-    parts = [f"<p>{html.escape(' '.join([exhibit.about + '.', *shown.notes]))}</p>"]
-    parts += [chart_html(chart) for chart in shown.charts]
+    return page(exhibit.name, [f"<p>{html.escape(exhibit.about)}.</p>", *shown_html(shown)])
+
+
+def shown_html(shown: Shown, prefix: str = "") -> list[str]:
+    """Return what is shown as parts of a page, with charts under names of their own."""
+    parts = [f'<p class="note">{html.escape(" ".join(shown.notes))}</p>']
+    charts = [replace(chart, name=f"{prefix}{chart.name}", note="") for chart in shown.charts]
+    parts += [chart_html(chart) for chart in charts]
     parts += [picture_html(figure, name) for name, figure in shown.figures.items()]
-    parts += [
-        f"<h2>{html.escape(title)}</h2>{table_html(table.columns, table.rows)}"
+    return parts + [
+        f"<h3>{html.escape(f'{title}: {table.title}')}</h3>{table_html(table)}"
         for title, table in shown.tables.items()
     ]
-    return page(exhibit.name, parts)

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from farstep.exhibits.exhibit import Shown, existing, short
+from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.report.charts import Chart
 from farstep.report.score_table import score_tables
-from farstep.runs.pool import Run
+from farstep.runs.r2 import decoded
+from farstep.runs.run import Run
 from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.scoring.score import Score
@@ -58,9 +59,9 @@ class ScoredExhibit:
     horizon: int = 100
     """Steps ahead that the models are scored to."""
 
-    def runs(self, preset: str) -> Sequence[Run[Any]]:
+    def runs(self, plan: Plan) -> Sequence[Run]:
         """Return every fit, and the oracles."""
-        amount = AMOUNTS[preset]
+        amount = amount_of(plan)
         datasets = self.found(amount)[0]
         fits = [
             self.run_of(data, line, seed, amount)
@@ -70,20 +71,23 @@ class ScoredExhibit:
         ]
         return [*fits, *(ScoredOracle(data, self.horizon) for data in datasets)]
 
-    def show(self, preset: str, results: Mapping[Run[Any], Any]) -> Shown:
+    def show(self, plan: Plan, results: Results) -> Shown:
         """Return the charts, and R² as tables."""
-        amount = AMOUNTS[preset]
+        amount = amount_of(plan)
         datasets, notes = self.found(amount)
         scores = {
             data: [
                 *(
                     self._score(
                         line,
-                        [results[self.run_of(data, line, seed, amount)] for seed in amount.seeds],
+                        [
+                            decoded(results[self.run_of(data, line, seed, amount)]["r2"])
+                            for seed in amount.seeds
+                        ],
                     )
                     for line in self.cases
                 ),
-                *self._oracle(results[ScoredOracle(data, self.horizon)]),
+                *self._oracle(results[ScoredOracle(data, self.horizon)]["r2"]),
             ]
             for data in datasets
         }
@@ -111,9 +115,17 @@ class ScoredExhibit:
         stride = self.horizon // len(values[0])
         return Score(name, "model", np.arange(stride, self.horizon + 1, stride), np.stack(values))
 
-    def _oracle(self, values: np.ndarray | None) -> list[Score]:
+    def _oracle(self, values: list | None) -> list[Score]:
+        if values is None:
+            return []
         steps = np.arange(1, self.horizon + 1)
-        return [] if values is None else [Score("oracle", "oracle", steps, values[None])]
+        return [Score("oracle", "oracle", steps, decoded(values)[None])]
+
+
+def amount_of(plan: Plan) -> Amount:
+    """Return how much a plan computes."""
+    amount = AMOUNTS[plan.preset]
+    return replace(amount, seeds=plan.seeds_of(amount.seeds))
 
 
 def static(horizon: int = 1, weights: str = "uniform", stride: int = 1) -> FitConfig:

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -67,10 +68,15 @@ class IteratedSeed:
     """Print a line after each epoch."""
 
     @property
-    def identity(self) -> str:
-        """The same for the same results: more epochs go on from fewer."""
+    def told(self) -> dict[str, Any]:
+        """What the result of each epoch depends on: more epochs go on from fewer."""
         settings = told(self.fit, self.agent, self.imagination)
-        return identity_of(**{**asdict(replace(self, epochs=0, show=False)), **settings})
+        return {**asdict(replace(self, epochs=0, show=False)), **settings}
+
+    @property
+    def identity(self) -> str:
+        """The same for the same results."""
+        return identity_of(**self.told)
 
     def check(self) -> None:
         """Say what is wrong before anything is run."""
@@ -160,6 +166,7 @@ class IteratedSeed:
             stored = {
                 "identity": self.identity,
                 **_row(epoch, data, model, agent, new.episode),
+                "imagined_return": agent.curve.of_policy(self.agent.keep).get("imagined_return"),
                 "trouble": trouble,
                 "notes": [*notes, *trouble],
             }
@@ -245,11 +252,15 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
     if workers == 1:
         found = {run: run.run(folder) for run in runs}
     else:
-        found = run_all(runs, folder, min(workers, seeds))
+        found = run_all(runs, partial(_run, folder), min(workers, seeds))
     done = Iterated(tuple(found[run] for run in runs), _about(first, seeds), folder)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=2)
     return done
+
+
+def _run(folder: Path, run: IteratedSeed) -> list[dict[str, Any]]:
+    return run.run(folder)
 
 
 def _about(first: IteratedSeed, seeds: int) -> str:
@@ -274,7 +285,6 @@ def _row(
         "episodes": len(data),
         "horizon": model.horizon,
         "return": None if episode is None else plain(episode.total),
-        "imagined_return": agent.curve.last.get("imagined_return"),
         **scores,
         "steps": None if episode is None else len(episode.actions),
         "updates": agent.curve.last.get("updates"),

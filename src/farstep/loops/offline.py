@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from farstep.loops.shared import (
     told,
     write_result,
 )
+from farstep.model import Model
 from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.scoring.intervals import half_width
@@ -104,6 +106,11 @@ class OfflineSeed:
             out=place / "model",
             force=self.force,
         )
+        return self.inside(model, data, place)
+
+    def inside(self, model: Model, data: Episodes, place: Path) -> dict[str, Any]:
+        """Return what an agent that is trained inside a model gives."""
+        parts, system = data.split(), _system(self.system, data)
         with warnings.catch_warnings(record=True) as noticed:  # in the result, as notes
             warnings.simplefilter("always", DataWarning)
             imagined = imagine(model, system, parts.train, self.imagination)
@@ -119,7 +126,7 @@ class OfflineSeed:
         scores = mean_r_squared(r_squared(model.dynamics, parts.test, steps[-1]))
         return {
             **returns,
-            "imagined_return": agent.curve.last.get("imagined_return"),
+            "imagined_return": agent.curve.of_policy(self.agent.keep).get("imagined_return"),
             "r2": {str(j): plain(scores[j - 1]) for j in steps},
             "notes": [*learned_note(self.imagination, system), *own_notes(noticed)],
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
@@ -223,12 +230,16 @@ def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Of
     if workers == 1:
         found = {run: run.run(folder) for run in runs}
     else:
-        found = run_all(runs, folder, min(workers, seeds))
+        found = run_all(runs, partial(_run, folder), min(workers, seeds))
     about = f"{first.data}: {described(first.fit, first.agent)}; {seeds} seed(s)"
     done = Offline(tuple(found[run] for run in runs), about)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=3)
     return done
+
+
+def _run(folder: Path, run: OfflineSeed) -> dict[str, Any]:
+    return run.run(folder)
 
 
 def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:

@@ -14,7 +14,7 @@ COLOURS = (
 
 
 _FEW = 25
-Style: TypeAlias = Literal["solid", "dashed", "dotted"]
+Style: TypeAlias = Literal["solid", "dashed", "dotted", "points"]
 
 
 @dataclass(frozen=True)

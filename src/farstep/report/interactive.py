@@ -1,39 +1,13 @@
-"""Charts as Plotly figures, and pages of them that need nothing but the file."""
+"""Charts as Plotly figures, alone and as parts of a page."""
 
 import html
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from farstep.report.charts import Chart, Line, finite
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1c1c1c; background: #fff; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px;
-        display: block; overflow-x: auto; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd;
-         white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-.note { color: #555; font-size: 13px; }
-img { max-width: 100%; }
-"""
-_DASH = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
-
-
-def page(title: str, parts: Sequence[str]) -> str:
-    """Return a whole HTML page; Plotly's program is inside it, so that it opens offline."""
-    from plotly.offline import get_plotlyjs
-
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script></head>\n"
-        f"<body><h1>{html.escape(title)}</h1>\n{chr(10).join(parts)}\n</body></html>\n"
-    )
+_DASH = {"solid": "solid", "dashed": "dash", "dotted": "dot", "points": "solid"}
 
 
 def chart_html(chart: Chart) -> str:
@@ -49,15 +23,6 @@ def chart_html(chart: Chart) -> str:
     )
     note = f'<p class="note">{html.escape(chart.note)}</p>' if chart.note else ""
     return f"<h2>{html.escape(chart.title)}</h2>{drawn}{note}"
-
-
-def table_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as a part of a page."""
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def chart_figure(chart: Chart) -> Any:
@@ -88,6 +53,8 @@ def chart_figure(chart: Chart) -> Any:
     figure.update_annotations(font_size=12)
     figure.update_layout(
         template="plotly_white",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
         hovermode="x unified" if len(chart.panels) == 1 else "closest",
         height=440 if rows == 1 else 240 * rows + 80,
         margin={"l": 60, "r": 20, "t": 40, "b": 50},
@@ -100,7 +67,8 @@ def _traces(line: Line, legend: bool) -> list[Any]:
     from plotly import graph_objects
 
     x, y = np.asarray(line.x).tolist(), _values(line.y)
-    common = {"x": x, "legendgroup": line.name, "mode": "lines+markers" if line.few else "lines"}
+    mode = "markers" if line.style == "points" else "lines+markers" if line.few else "lines"
+    common = {"x": x, "legendgroup": line.name, "mode": mode}
     traces = []
     if line.low is not None and line.high is not None:
         edge = {

@@ -5,7 +5,8 @@ import html
 from collections.abc import Sequence
 
 from farstep.report.charts import Chart
-from farstep.report.interactive import chart_html, page, table_html
+from farstep.report.interactive import chart_html
+from farstep.report.page import page, table_html
 from farstep.report.score_table import score_tables
 from farstep.scoring.score import Score
 
@@ -24,8 +25,7 @@ def score_page(
     ]
     parts += [f'<p class="note">Note: {html.escape(note)}</p>' for note in notes]
     tables = [
-        f"<h2>{html.escape(table.title)}</h2>{table_html(table.columns, table.rows)}"
-        for table in score_tables(scores)
+        f"<h2>{html.escape(table.title)}</h2>{table_html(table)}" for table in score_tables(scores)
     ]
     parts += [tables[0], *(chart_html(chart) for chart in charts), *tables[1:]]
     if moving is not None:

@@ -10,6 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from farstep.report.charts import Chart, Panel, finite
 from farstep.report.figures import plain, save
 
+_STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "points": ""}
+
 
 def save_chart(chart: Chart, stem: Path, force: bool = False) -> list[Path]:
     """Write a chart as `stem.png` and `stem.pdf`; return their paths."""
@@ -28,7 +30,14 @@ def chart_figure(chart: Chart) -> Figure:
     for spare in axes[len(chart.panels) :]:
         spare.set_axis_off()
     handles = [
-        Line2D([], [], color=line.colour, ls=line.style, label=plain(name))
+        Line2D(
+            [],
+            [],
+            color=line.colour,
+            ls=_STYLES[line.style],
+            label=plain(name),
+            marker="." if line.style == "points" else "",
+        )
         for name, (_, line) in chart.legend.items()
     ]
     figure.legend(handles=handles, loc="outside right upper", fontsize=7, frameon=False)
@@ -40,8 +49,9 @@ def chart_figure(chart: Chart) -> Figure:
 
 def _draw(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
-        marker = "." if line.few else None
-        axes.plot(line.x, finite(line.y), color=line.colour, ls=line.style, lw=1.3, marker=marker)
+        marker = "." if line.few or line.style == "points" else None
+        axes.plot(line.x, finite(line.y), color=line.colour, ls=_STYLES[line.style], lw=1.3,
+                  marker=marker)  # fmt: skip
         if line.low is not None and line.high is not None:
             low, high = finite(line.low), finite(line.high)
             axes.fill_between(line.x, low, high, color=line.colour, alpha=0.1, lw=0)

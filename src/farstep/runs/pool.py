@@ -1,20 +1,22 @@
-"""Runs on all cores: processes of one thread each."""
+"""Many runs on all cores: processes of one thread each."""
 
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 from farstep.errors import FarstepError
 from farstep.processes import end_with_parent
-from farstep.progress import Bar
+from farstep.runs.board import Board, report_to
 
-Result = TypeVar("Result", covariant=True)
+T = TypeVar("T")
+R = TypeVar("R")
 
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -23,58 +25,94 @@ ONE_THREAD = {
 }
 """What gives a process one compute thread. Two of these do about 1.5 times the work of one process
 with two."""
+_PATIENCE = 3
+"""How often in a row workers may be killed without anything being finished in between."""
+_REFRESH = 1.0
+"""Seconds between two looks at the workers."""
 
 
-@runtime_checkable
-class Run(Protocol[Result]):
-    """Something to compute: hashable, so that the same is computed once, and to be pickled."""
+def run_all(
+    items: Sequence[T],
+    work: Callable[[T], R],
+    workers: int,
+    needs: Callable[[T], Collection[T]] | None = None,
+) -> dict[T, R]:
+    """Return what every item gives; the same item twice is computed once.
 
-    def run(self, folder: Path) -> Result:
-        """Return the result, from what `folder` holds of it already."""
-        ...
+    Where a worker is killed, what it had not finished is started again.
 
-    def __hash__(self) -> int: ...
-
-
-def run_all(runs: Sequence[Run[Result]], folder: Path, workers: int) -> dict[Run[Result], Result]:
-    """Return what every run gives; the same run asked for twice is computed once.
-
-    Stopped or killed, it goes on where it was when it is called again.
+    Args:
+        items: What to compute; to be hashed and pickled.
+        work: Computes one of them, in a worker.
+        workers: Processes of one thread each.
+        needs: Those of the items that have to be finished before one.
     """
     if workers < 1:
         raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
-    distinct = list(dict.fromkeys(runs))
-    if not distinct:
-        return {}
-    context = multiprocessing.get_context("spawn")
-    found = {}
-    with (
-        _one_thread(),
-        ProcessPoolExecutor(
-            min(workers, len(distinct)), context, initializer=_prepare, initargs=(os.getpid(),)
-        ) as pool,
-        Bar("runs", len(distinct), "runs") as bar,
-    ):
-        waiting = {pool.submit(run.run, folder): run for run in distinct}
-        try:
-            for done in as_completed(waiting):
-                found[waiting[done]] = done.result()
-                bar.advance()
-        except BrokenProcessPool as error:
-            raise FarstepError(
-                "a worker was killed, perhaps for want of memory; start again with fewer workers: "
-                "what was finished is kept."
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    waiting, found, broken = dict.fromkeys(items), {}, 0
+    if not waiting:
+        return found
+    with _one_thread(), Board(len(waiting)) as board:
+        while waiting:
+            before = len(found)
+            try:
+                _until_broken(waiting, found, work, workers, needs, board)
+            except BrokenProcessPool as error:
+                broken = broken + 1 if len(found) == before else 1
+                if broken == _PATIENCE:
+                    raise FarstepError(
+                        f"workers were killed {_PATIENCE} times in a row, perhaps for want of "
+                        "memory; start again with fewer workers: what was finished is kept."
+                    ) from error
     return found
 
 
-def _prepare(parent: int) -> None:
+def _until_broken(
+    waiting: dict[T, None],
+    found: dict[T, R],
+    work: Callable[[T], R],
+    workers: int,
+    needs: Callable[[T], Collection[T]] | None,
+    board: Board,
+) -> None:
+    """Move items from `waiting` to `found` until all are there or a worker was killed."""
+    count = min(workers, len(waiting))
+    context = multiprocessing.get_context("spawn")
+    told = (os.getpid(), board.folder)
+    with ProcessPoolExecutor(count, context, initializer=_prepare, initargs=told) as pool:
+        try:
+            follow(waiting, found, partial(pool.submit, work), needs, board)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def follow(
+    waiting: dict[T, None],
+    found: dict[T, R],
+    submit: Callable[[T], Future[R]],
+    needs: Callable[[T], Collection[T]] | None,
+    board: Board,
+) -> None:
+    """Submit every item when what it needs is found, and move what is done to `found`."""
+    begun: dict[Future[R], T] = {}
+    while waiting:
+        for item in [one for one in waiting if one not in begun.values()]:
+            if needs is None or all(other in found for other in needs(item)):
+                begun[submit(item)] = item
+        done, _ = wait(begun, _REFRESH, FIRST_COMPLETED)
+        for future in done:
+            item = begun.pop(future)
+            found[item] = future.result()
+            del waiting[item]
+        board.show(len(found))
+
+
+def _prepare(parent: int, board: Path) -> None:
     """Make a worker quiet, and have it end with its parent."""
     sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  the parent shows the progress
     end_with_parent(parent)
+    report_to(board)
 
 
 @contextmanager

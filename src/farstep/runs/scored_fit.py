@@ -1,67 +1,72 @@
-"""One run: a model fitted on a dataset and scored on its test part, kept in one directory."""
+"""A run: a model fitted on a dataset and scored on its test part."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from farstep.datasets.reading import read
 from farstep.errors import DivergedError
-from farstep.fields import changed, identity_of
-from farstep.files import locked
+from farstep.fields import changed
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
-from farstep.runs.r2_file import NAME, read_r2, write_r2
+from farstep.model import Model
+from farstep.runs.r2 import encoded
+from farstep.runs.run import Run, Runs
 from farstep.scoring.errors import r_squared
 
 
 @dataclass(frozen=True)
-class ScoredFit:
-    """What is fitted and scored; everything that the result depends on."""
+class ScoredFit(Run):
+    """What is fitted and scored."""
 
     data: str
     config: FitConfig
-    horizon: int
+    horizon: int = 100
     """Steps ahead that it is scored to."""
     split_seed: int = 0
 
+    kind: ClassVar[str] = "fit"
+
     @property
-    def name(self) -> str:
-        """The directory of this run: the same for the same settings.
+    def settings(self) -> dict[str, Any]:
+        """Only what differs from the paper's settings counts of the fit's.
 
-        Only what differs from the paper's settings counts, so that a setting which is added later
-        and is off there changes no name.
+        So a setting that is added later, and is off there, changes no name.
         """
-        settings = changed(self.config, PAPER)
-        return identity_of(**{**asdict(self), "config": settings})[:16]
+        return {
+            "data": self.data,
+            "config": changed(self.config, PAPER),
+            "horizon": self.horizon,
+            "split_seed": self.split_seed,
+        }
 
-    def run(self, folder: Path) -> Float[np.ndarray, "compositions d"]:
-        """Return R² of each dimension; what `folder` holds of this run is not computed again.
+    @property
+    def dataset(self) -> str:
+        """What it is scored on."""
+        return self.data
 
-        A fit that diverges scores minus infinity. Of two processes that ask for one run the
-        second waits for the first.
-        """
-        place = folder / self.name
-        data = read(self.data)
-        run = asdict(self)
-        # A setting that was added since has the value that the paper's has.
-        added = json.loads(json.dumps(asdict(PAPER)))
-        with locked(place):
-            stored = read_r2(place, run, data.fingerprint, added)
-            if stored is not None:
-                return stored
-            train, validation, test = data.split(self.split_seed)
-            # A result of these settings on other data: so is everything beside it.
-            stale = (place / NAME).exists()
-            try:
-                model = fit(train, validation, self.config, out=place, force=stale)
-                values = r_squared(model.dynamics, test, self.horizon)
-            except DivergedError:
-                count = self.horizon // self.config.stride
-                values = np.full((count, data.signals.num_states), -np.inf)
-            write_r2(place, run, data.fingerprint, values)
-            written = read_r2(place, run, data.fingerprint, added)
-            assert written is not None
-            return written
+    @property
+    def usual_seconds(self) -> float:
+        """For 36 episodes of a thousand steps."""
+        config = self.config
+        if config.epochs:
+            return 12 + config.epochs * (0.6 + 0.5 * config.horizon)
+        return 10 + 0.0018 * config.compositions
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        """Fit and score; a fit that diverges scores minus infinity."""
+        del store
+        test = read(self.data).split(self.split_seed).test
+        try:
+            values = r_squared(self.model(place).dynamics, test, self.horizon)
+        except DivergedError:
+            count = self.horizon // self.config.stride
+            values = np.full((count, test.signals.num_states), -np.inf)
+        return {"r2": encoded(values)}
+
+    def model(self, place: Path) -> Model:
+        """Return the model; what `place` has of it is not computed again."""
+        parts = read(self.data).split(self.split_seed)
+        return fit(parts.train, parts.validation, self.config, out=place / "model")

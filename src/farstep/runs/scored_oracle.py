@@ -1,44 +1,41 @@
-"""One run: what is physically possible on a dataset's test part, kept in one directory."""
+"""A run: what is physically possible on a dataset's test part."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import numpy as np
-from jaxtyping import Float
+from typing import Any, ClassVar
 
 from farstep.datasets.reading import read
 from farstep.evaluation.entries import oracle
-from farstep.fields import identity_of
-from farstep.files import locked
-from farstep.runs.r2_file import read_r2, write_r2
+from farstep.runs.r2 import encoded
+from farstep.runs.run import Run, Runs
 from farstep.scoring.errors import errors
 
 
 @dataclass(frozen=True)
-class ScoredOracle:
+class ScoredOracle(Run):
     """The real simulator, set to the observed state, on a dataset's test part."""
 
     data: str
-    horizon: int
+    horizon: int = 100
     split_seed: int = 0
 
-    @property
-    def name(self) -> str:
-        """The directory of this run."""
-        return f"oracle-{identity_of(**asdict(self))[:16]}"
+    kind: ClassVar[str] = "oracle"
 
-    def run(self, folder: Path) -> Float[np.ndarray, "steps d"] | None:
-        """Return R² of each step and dimension; None where there is no simulator to ask."""
-        place = folder / self.name
-        data = read(self.data)
-        with locked(place):
-            stored = read_r2(place, asdict(self), data.fingerprint)
-            if stored is not None:
-                return stored
-            test = data.split(self.split_seed).test
-            found = oracle(test)
-            if found is None:
-                return None
-            values = errors(found.predictors, test, self.horizon).r_squared[0, 0]
-            write_r2(place, asdict(self), data.fingerprint, values)
-            return values
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of it."""
+        return asdict(self)
+
+    @property
+    def dataset(self) -> str:
+        """What it is scored on."""
+        return self.data
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        """Score it; R² is None where there is no simulator to ask."""
+        del place, store
+        test = read(self.data).split(self.split_seed).test
+        found = oracle(test)
+        if found is None:
+            return {"r2": None}
+        return {"r2": encoded(errors(found.predictors, test, self.horizon).r_squared[0, 0])}

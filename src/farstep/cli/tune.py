@@ -1,0 +1,75 @@
+"""`farstep tune`."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from farstep.cli.presets import FitPreset
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Search for the settings of a fit by R² on validation episodes (extra tune: Optuna).
+
+    Learning rate, width, depth, batch and dropout are searched. Test episodes are not looked at.
+    The same command with more --trials goes on; killed, it goes on where it was.
+
+    Example: farstep tune log.npz --trials 20 --care-about 50 --out tuned
+    """
+
+    data: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DATA...")]
+    """Files, Minari directories, or names of shipped sets; their mean counts."""
+    out: Path
+    """Directory for the study and its fits."""
+    trials: int = 30
+    """How many settings are tried."""
+    care_about: int = 50
+    """R² counts from 1 to this many steps ahead."""
+    preset: FitPreset = "recommended"
+    """What is not searched."""
+    horizon: int | None = None
+    """Steps ahead that models are trained on, at most with weights auto; else the preset's."""
+    weights: str | None = None
+    """Of the horizons, such as decay:0.75; without it the preset's."""
+    fit_option: tuple[str, ...] = ()
+    """Other settings of the fit as NAME=VALUE, such as epochs=10."""
+    seed: int = 0
+    """Of the fits and of the search."""
+    workers: int = os.cpu_count() or 1
+    """Processes of one thread each, for a trial's datasets."""
+
+    def run(self) -> None:
+        """Search, print the best settings, draw, and say where all is."""
+        from farstep.cli.options import parse_options
+        from farstep.cli.tables import print_table
+        from farstep.report.static import save_chart
+        from farstep.tuning import tune
+
+        named = {"horizon": self.horizon, "weights": self.weights, "seed": self.seed}
+        settings = {name: value for name, value in named.items() if value is not None}
+        found = tune(
+            self.data,
+            self.preset,
+            out=self.out,
+            trials=self.trials,
+            care_about=self.care_about,
+            workers=self.workers,
+            **{**settings, **parse_options(self.fit_option)},
+        )
+        rows = sorted(
+            (one for one in found.trials if one["value"] is not None),
+            key=lambda one: -one["value"],
+        )
+        columns = ["trial", "mean R²", *rows[0]["settings"]]
+        shown = [(str(r["number"]), r["value"], *r["settings"].values()) for r in rows[:10]]
+        print_table("The best settings", columns, shown)
+        early = len(found.trials) - len(rows)
+        print(f"{len(found.trials)} trials, {early} of them ended early")
+        best = [f"--{n.replace('_', '-')} {v:.4g}" for n, v in rows[0]["settings"].items()]
+        print(f"best: farstep fit DATA --preset {self.preset} {' '.join(best)}")
+        for path in save_chart(found.chart(), self.out / "search", force=True):
+            print(f"wrote {path}")
+        print(f"wrote {self.out}/study.db and {self.out}/runs: the study and its fits")

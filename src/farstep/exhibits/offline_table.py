@@ -1,0 +1,186 @@
+"""Returns of agents trained inside models of each dataset (the paper's table)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from farstep.agents.config import AgentConfig, agent_config
+from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
+from farstep.exhibits.offline_agent import OfflineAgent
+from farstep.exhibits.scored import PROFILES, agents_model, line_name
+from farstep.fitting.config import FitConfig, fit_config
+from farstep.loops.shared import agent_budget
+from farstep.report.charts import COLOURS, Chart, Line, Panel
+from farstep.report.table import Table
+from farstep.runs.run import Run
+from farstep.runs.scored_fit import ScoredFit
+from farstep.scoring.intervals import half_width
+from farstep.scoring.statistics import compare, gaussian_half_width, interquartile_mean
+
+DATASETS = ("medium", "expert_noisy", "random", "expert")
+PAPERS = {
+    1: {"medium": (813.4, 19.8), "expert_noisy": (580.3, 56.7), "random": (308.7, 20.4),
+        "expert": (807.3, 57.1)},
+    2: {"medium": (812.8, 32.2), "expert_noisy": (538.8, 75.8), "random": (214.5, 71.1),
+        "expert": (830.6, 44.2)},
+    4: {"medium": (832.0, 35.7), "expert_noisy": (639.09, 22.5), "random": (178.9, 29.2),
+        "expert": (822.1, 56.6)},
+    10: {"medium": (842.4, 36.2), "expert_noisy": (557.7, 141.2), "random": (208.3, 42.4),
+         "expert": (730.2, 147.8)},
+}  # fmt: skip
+"""By horizon and dataset, the paper's mean and its 90 % Gaussian half width over three seeds."""
+RECOMMENDED, ONE_STEP = "recommended", "recommended, h = 1"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a preset computes."""
+
+    seeds: tuple[int, ...]
+    datasets: tuple[str, ...]
+    epochs: int
+    """Of the paper's models."""
+    compositions: int
+    """Of the recommended ones."""
+    agent: AgentConfig
+
+
+BUDGETS = {
+    "quick": Budget((0, 1), ("random",), 2, 500, agent_config("fast", steps=2_000)),
+    "standard": Budget((0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("fast")),
+    "paper": Budget((0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("paper")),
+}
+
+
+def budget_of(plan: Plan) -> Budget:
+    """Return how much a plan computes."""
+    budget = BUDGETS[plan.preset]
+    return replace(budget, seeds=plan.seeds_of(budget.seeds))
+
+
+def models(budget: Budget) -> dict[str, FitConfig]:
+    """Return what is fitted, by the name of its row."""
+    ours = {
+        RECOMMENDED: fit_config("recommended", compositions=budget.compositions),
+        ONE_STEP: fit_config(
+            "recommended", horizon=1, weights="uniform", compositions=budget.compositions
+        ),
+    }
+    paper = {
+        line_name(horizon): replace(agents_model(horizon), epochs=budget.epochs)
+        for horizon in PROFILES
+    }
+    return {**paper, **ours}
+
+
+def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
+    """Return the runs of every cell, by dataset and row: one for each seed."""
+    budget = budget_of(plan)
+    found, _ = existing(budget.datasets)
+    return {
+        (short(data), line): [
+            OfflineAgent(ScoredFit(data, replace(config, seed=seed)), budget.agent)
+            for seed in budget.seeds
+        ]
+        for data in found
+        for line, config in models(budget).items()
+    }
+
+
+@dataclass(frozen=True)
+class OfflineTable:
+    """The paper's table beside ours."""
+
+    name: str = "offline-table"
+    about: str = "real returns of agents that were trained inside models of each dataset"
+
+    def runs(self, plan: Plan) -> Sequence[Run]:
+        """Return every agent."""
+        return [run for runs in agents(plan).values() for run in runs]
+
+    def show(self, plan: Plan, results: Results) -> Shown:
+        """Return the table, a chart of it, and what h = 4 gains."""
+        budget = budget_of(plan)
+        returns = {
+            cell: np.array([results[run]["return"] for run in runs], np.float64)
+            for cell, runs in agents(plan).items()
+        }
+        datasets = list(dict.fromkeys(data for data, _ in returns))
+        _, missing = existing(budget.datasets)
+        numbers = {
+            data: {
+                line: values.tolist() for (where, line), values in returns.items() if where == data
+            }
+            for data in datasets
+        }
+        return Shown(
+            charts=[_chart(returns, datasets)],
+            tables={
+                "returns": _table(returns, datasets),
+                "comparison": _comparison(returns, datasets),
+            },
+            notes=[_said(budget), *missing],
+            numbers=numbers,
+        )
+
+
+def _table(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str]) -> Table:
+    """Return a row for each model: ours with Student's and the paper's with its own interval."""
+    papers = {line_name(horizon): cells for horizon, cells in PAPERS.items()}
+    columns = ["model", *(f"{data}{kind}" for data in datasets for kind in ("", ", paper"))]
+    rows = []
+    for line in dict.fromkeys(line for _, line in returns):
+        row = [line]
+        for data in datasets:
+            values = returns[data, line]
+            theirs = papers.get(line, {}).get(data)
+            row.append(f"{values.mean():.0f} ± {half_width(values):.0f} "
+                       f"({gaussian_half_width(values):.0f})")  # fmt: skip
+            row.append("" if theirs is None else f"{theirs[0]:.0f} ± {theirs[1]:.0f}")
+        rows.append(row)
+    return Table("Real return ± Student's 90 % interval (Gaussian, as the paper's)", columns, rows)
+
+
+def _comparison(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str]) -> Table:
+    """Return over all datasets the interquartile mean, and each row against one step ahead."""
+    one_step = line_name(1)
+    stacked = {
+        line: np.stack([returns[data, line] for data in datasets], axis=1)
+        for line in dict.fromkeys(line for _, line in returns)
+    }
+    rows = []
+    for line, values in stacked.items():
+        middle = interquartile_mean(values)
+        other = ONE_STEP if line == RECOMMENDED else one_step
+        found = compare(values, stacked[other])
+        low, high = found.difference.low, found.difference.high
+        against = "" if line in (one_step, ONE_STEP) else (
+            f"{found.difference.value:+.0f} ({low:+.0f} to {high:+.0f}), {found.wins:.0%}"
+        )  # fmt: skip
+        rows.append([line, f"{middle.value:.0f} ({middle.low:.0f} to {middle.high:.0f})", against])
+    columns = ["model", "interquartile mean", "above the same with h = 1, and share of pairs"]
+    return Table("Over all datasets, with bootstrap intervals of 90 %", columns, rows)
+
+
+def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str]) -> Chart:
+    horizons, panels = list(PAPERS), []
+    for data in datasets:
+        ours = [returns[data, line_name(horizon)] for horizon in horizons]
+        mean, half = np.array([v.mean() for v in ours]), np.array([half_width(v) for v in ours])
+        lines = [Line("here", horizons, mean, mean - half, mean + half, COLOURS[0])]
+        mean, half = np.array([PAPERS[horizon][data] for horizon in horizons]).T
+        lines.append(Line("paper", horizons, mean, mean - half, mean + half, COLOURS[1], "dashed"))
+        for name, colour in ((RECOMMENDED, COLOURS[2]), (ONE_STEP, COLOURS[3])):
+            level = np.full(len(horizons), returns[data, name].mean())
+            lines.append(Line(name, horizons, level, colour=colour, style="dotted"))
+        panels.append(Panel(data, lines, "h of the model", "real return"))
+    note = "Bands: 90 % intervals, Student's here, Gaussian in the paper."
+    return Chart("returns", "Agents trained inside models", panels, columns=2, note=note)
+
+
+def _said(budget: Budget) -> str:
+    return f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}; ten real episodes each."
+
+
+EXHIBIT = OfflineTable()

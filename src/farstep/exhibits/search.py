@@ -1,0 +1,122 @@
+"""Search for the settings of the paper's network by validation R² on all datasets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from farstep.exhibits.exhibit import DATASETS, Plan, Results, Shown, existing
+from farstep.fields import changed
+from farstep.fitting.config import PAPER, FitConfig
+from farstep.report.table import Table
+from farstep.runs.run import Run, Runs
+from farstep.tuning import SPACE, Tuned, tune
+
+CARE_ABOUT = 50
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Search(Run):
+    """A run: one search, over several datasets."""
+
+    datasets: tuple[str, ...]
+    config: FitConfig
+    trials: int
+
+    kind: ClassVar[str] = "search"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Data, what is not searched, and how long it is searched."""
+        return {
+            "datasets": self.datasets,
+            "config": changed(self.config, PAPER),
+            "trials": self.trials,
+            "care_about": CARE_ABOUT,
+        }
+
+    @property
+    def usual_seconds(self) -> float:
+        """One fit on every dataset for most trials."""
+        epochs = self.config.epochs or 0
+        return self.trials * len(self.datasets) * (15 + 1.1 * epochs)
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        """Search, in this process alone."""
+        del store
+        found = tune(
+            self.datasets,
+            self.config,
+            out=place,
+            trials=self.trials,
+            care_about=CARE_ABOUT,
+            workers=1,
+        )
+        return {"value": found.value, "trials": found.trials}
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much a preset searches."""
+
+    trials: int
+    epochs: int
+    datasets: tuple[str, ...]
+
+
+AMOUNTS = {
+    "quick": Amount(3, 1, ("random",)),
+    "standard": Amount(20, 10, DATASETS),
+    "paper": Amount(100, 50, DATASETS),
+}
+
+
+@dataclass(frozen=True)
+class SearchExhibit:
+    """The search, and the paper's own settings beside what it finds."""
+
+    name: str = "search"
+    about: str = "search for the network's settings by validation R² on all datasets"
+
+    def runs(self, plan: Plan) -> Sequence[Run]:
+        """Return the one search."""
+        return [_search(plan)]
+
+    def show(self, plan: Plan, results: Results) -> Shown:
+        """Draw the search, and list its best settings and the paper's."""
+        search = _search(plan)
+        result = results[search]
+        tuned = Tuned(search.config, result["value"], tuple(result["trials"]))
+        best = sorted(
+            (one for one in tuned.trials if one["value"] is not None),
+            key=lambda one: -one["value"],
+        )
+        rows = [
+            [
+                str(one["number"]),
+                f"{one['value']:.4f}",
+                *(f"{v:.3g}" for v in one["settings"].values()),
+            ]
+            for one in best[:_SHOWN]
+        ]
+        rows.append(["the paper's", "", *(f"{getattr(PAPER, name):.3g}" for name in SPACE)])
+        table = Table("Best settings by mean R² on validation", ["trial", "R²", *SPACE], rows)
+        amount = AMOUNTS[plan.preset]
+        note = (
+            f"{amount.trials} trials, at most {amount.epochs} epochs, h = 1, R² over 1 to "
+            f"{CARE_ABOUT} steps, one seed (the paper does not say how many seeds it used)."
+        )
+        _, missing = existing(amount.datasets)
+        numbers = {"trials": list(tuned.trials)}
+        return Shown([tuned.chart()], tables={"best": table}, notes=[note, *missing],
+                     numbers=numbers)  # fmt: skip
+
+
+def _search(plan: Plan) -> Search:
+    amount = AMOUNTS[plan.preset]
+    found, _ = existing(amount.datasets)
+    return Search(tuple(found), replace(PAPER, epochs=amount.epochs), amount.trials)
+
+
+EXHIBIT = SearchExhibit()

@@ -1,0 +1,153 @@
+"""One page of everything that was computed, beside the paper's numbers."""
+
+import base64
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from farstep.datasets.reading import read
+from farstep.errors import FarstepError
+from farstep.evaluation.evaluate import score
+from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
+from farstep.exhibits.reproduce import EXHIBITS, said, shown_html, store_in
+from farstep.files import check_output, publish
+from farstep.model import MODEL_FILE, load_model
+from farstep.report.animation import animation
+from farstep.report.interactive import chart_html
+from farstep.report.page import page, table_html
+from farstep.report.scores import score_charts
+from farstep.report.table import Table
+from farstep.runs.describe import flat
+from farstep.runs.store import Store
+
+_MODELS = 3
+"""Models whose trajectories are drawn."""
+
+
+def report(
+    folders: Sequence[str | Path],
+    out: str | Path = "report.html",
+    *,
+    seeds: int | None = None,
+    force: bool = False,
+) -> Path:
+    """Write one self-contained page of all exhibits whose runs are there.
+
+    Args:
+        folders: What `reproduce` was given as `out`.
+        out: The file to write.
+        seeds: How many seeds `reproduce` was given, if other than the preset's.
+        force: Replace a file that is there.
+    """
+    check_output(Path(out), force)
+    sections, missing, records = [], [], []
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise FarstepError(f"there is no directory {folder}; give --out of farstep reproduce.")
+        store = store_in(folder)
+        records += store.finished()
+        for exhibit in EXHIBITS.values():
+            plan = _best_plan(exhibit, store, seeds)
+            if plan is None:
+                missing.append(exhibit)
+            else:
+                sections.append(_section(exhibit, plan, store, Path(folder)))
+        sections += _trajectories(store)
+    names = [name for name, _ in sections]
+    links = "".join(f'<a href="#{html.escape(name)}">{html.escape(name)}</a>' for name in names)
+    parts = [_about(folders, missing), f"<nav>{links}</nav>"]
+    parts += [part for _, section in sections for part in section]
+    parts += ['<h2 id="timings">Timings</h2>', table_html(timings(records))]
+    publish(Path(out), {"": page("Farstep: the paper's results again", parts).encode()}, force)
+    return Path(out)
+
+
+def timings(records: Sequence[dict[str, Any]]) -> Table:
+    """Return how long runs took, by kind."""
+    kinds: dict[str, list[float]] = {}
+    for record in records:
+        if record["seconds"]:
+            kinds.setdefault(record["kind"], []).append(record["seconds"])
+    rows = [
+        [kind, str(len(times)), f"{median(times):.0f}", f"{sum(times) / 3600:.2f}"]
+        for kind, times in sorted(kinds.items())
+    ]
+    return Table("Timings", ["kind of run", "runs", "median, s", "all, hours of one core"], rows)
+
+
+def _best_plan(exhibit: Exhibit, store: Store, seeds: int | None) -> Plan | None:
+    """Return the largest preset whose runs are all there."""
+    for preset in reversed(PRESETS):
+        plan = Plan(preset, seeds)
+        if not store.missing(exhibit.runs(plan)):
+            return plan
+    return None
+
+
+def _section(exhibit: Exhibit, plan: Plan, store: Store, folder: Path) -> tuple[str, list[str]]:
+    records = {run: store.record(run) for run in exhibit.runs(plan)}
+    results = {run: record["result"] for run, record in records.items() if record is not None}
+    shown = said(exhibit.show(plan, results), plan.preset)
+    seeds = "" if plan.seeds is None else f" --seeds {plan.seeds}"
+    command = f"farstep reproduce {exhibit.name} --preset {plan.preset}{seeds} --out {folder}"
+    return exhibit.name, [
+        f'<h2 id="{exhibit.name}">{exhibit.name}</h2><p>{html.escape(exhibit.about)}.</p>',
+        *shown_html(shown, prefix=f"{exhibit.name}-"),
+        f'<p class="note">Made by <code>{html.escape(command)}</code></p>',
+    ]
+
+
+def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
+    """Draw some of the models that are there, with their files, on a test episode."""
+    found = [
+        record
+        for record in store.finished()
+        if record["kind"] == "fit"
+        and (store.folder / record["name"] / "model" / MODEL_FILE).exists()
+        and record["settings"]["config"].get("stride", 1) == 1
+    ]
+    if not found:
+        return []
+    data = found[0]["settings"]["data"]
+    same = [one for one in found if one["settings"]["data"] == data]
+    chosen = {_name(one): one for one in same if not one["settings"]["config"].get("seed")}
+    models = {
+        name: load_model(store.folder / one["name"] / "model")
+        for name, one in list(chosen.items())[:_MODELS]
+    }
+    if not models:
+        return []
+    test = read(data).split().test.take([0])
+    scored = score(models, test, min(100, int(test.lengths.max())))
+    charts = score_charts(scored.scores, scored.trajectories, scored.signals)
+    parts = [
+        f'<h2 id="trajectories">Trajectories</h2><p>Models of {html.escape(data)}, seed 0.</p>'
+    ]
+    parts += [chart_html(chart) for chart in charts if chart.name == "trajectories"]
+    moving = animation(scored.trajectories, scored.system)
+    if moving is not None:
+        picture = base64.b64encode(moving).decode()
+        parts.append(
+            f'<img alt="real and imagined side by side" src="data:image/gif;base64,{picture}">'
+        )
+    return [("trajectories", parts)]
+
+
+def _name(record: dict[str, Any]) -> str:
+    settings = flat(record["settings"]["config"])
+    chosen = {n: v for n, v in settings.items() if n not in ("seed", "epochs", "angles")}
+    return ", ".join(f"{name} {value}" for name, value in chosen.items()) or "the paper's, h = 1"
+
+
+def _about(folders: Sequence[str | Path], missing: Sequence[Exhibit]) -> str:
+    where = ", ".join(f"<code>{html.escape(str(folder))}</code>" for folder in folders)
+    text = (
+        f"<p>From the runs in {where} and the records that come with the source. ± is Student's "
+        "90 % interval over seeds, unless something else is said.</p>"
+    )
+    if missing:
+        names = ", ".join(exhibit.name for exhibit in missing)
+        text += f'<p class="note">Not computed, or not all of it: {html.escape(names)}.</p>'
+    return text

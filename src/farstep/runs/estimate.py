@@ -1,0 +1,71 @@
+"""How long runs will take, from those that are finished, or else from what their kind costs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from farstep.fields import identity_of
+from farstep.runs.run import Run, plain
+from farstep.runs.store import RECORD, Store, read_record
+from farstep.runs.sweep import with_needs
+
+_APART = ("seed", "data", "system")
+"""Settings that change what a run gives, but hardly how long it takes."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What there is to compute."""
+
+    total: dict[str, int]
+    """Runs, by kind."""
+    missing: dict[str, int]
+    """Those that are not finished, by kind."""
+    seconds: dict[str, float]
+    """Of one core, for those that are missing, by kind."""
+    measured: int
+    """Of the missing ones, how many have a finished one of the same settings to go by."""
+
+    def hours(self, workers: int) -> float:
+        """Return how long it takes, if all workers are busy to the end."""
+        return sum(self.seconds.values()) / workers / 3600
+
+
+def estimate(runs: Sequence[Run], store: Store) -> Estimate:
+    """Return what has to be computed for some runs, and how long that takes."""
+    distinct = list(dict.fromkeys(runs))
+    missing = with_needs(store.missing(distinct), store)
+    known = _measured(store)
+    seconds: dict[str, float] = {}
+    measured = 0
+    for run in missing:
+        alike = known.get(_alike(run.kind, plain(run.settings)))
+        measured += alike is not None
+        expected = run.usual_seconds if alike is None else median(alike)
+        seconds[run.kind] = seconds.get(run.kind, 0.0) + expected
+    kinds = Counter(run.kind for run in dict.fromkeys([*distinct, *missing]))
+    return Estimate(dict(kinds), dict(Counter(run.kind for run in missing)), seconds, measured)
+
+
+def _measured(store: Store) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for folder in (store.folder, *store.records):
+        for path in folder.glob(f"*/{RECORD}"):
+            record = read_record(path.parent)
+            if record is not None and record["seconds"]:
+                alike = _alike(record["kind"], record["settings"])
+                found.setdefault(alike, []).append(record["seconds"])
+    return found
+
+
+def _alike(kind: str, settings: dict[str, Any]) -> str:
+    """Return what is the same for runs that should take the same time."""
+    return identity_of(kind=kind, settings=_without(settings))
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without(one) for name, one in value.items() if name not in _APART}
+    return value

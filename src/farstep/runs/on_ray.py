@@ -1,0 +1,127 @@
+"""The same runs as tasks on a Ray cluster; results come back into the caller's store."""
+
+import importlib.util
+import io
+import socket
+import tarfile
+import tempfile
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from farstep.errors import FarstepError
+from farstep.files import locked
+from farstep.runs.board import Board
+from farstep.runs.pool import ONE_THREAD, follow
+from farstep.runs.run import Run, name_of
+from farstep.runs.store import RECORD, Store
+
+_RETRIES = 5
+"""How often a task is started again whose node was lost."""
+
+
+def run_all_on_ray(
+    runs: Sequence[Run],
+    store: Store,
+    address: str,
+    needs: Callable[[Run], Collection[Run]],
+) -> None:
+    """Compute every run on a cluster and put it into the store, where it is as if computed here.
+
+    Every node needs this version of Farstep, and datasets that are files at the same path.
+    """
+    ray = _ray()
+    _check(address)
+    try:
+        ray.init(
+            address=address,
+            runtime_env={"env_vars": ONE_THREAD},
+            log_to_driver=False,
+            logging_level="error",
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise FarstepError(f"there is no Ray cluster at {address}: {error}") from error
+    try:
+        remote = ray.remote(max_retries=_RETRIES, num_cpus=1)(computed)
+        packed: dict[Run, Any] = {}
+
+        def submit(run: Run) -> Future[None]:
+            for one in run.needs:
+                if one not in packed and (store.place(one) / RECORD).exists():
+                    packed[one] = ray.put(pack(store.place(one)))
+            files = {name_of(one): packed[one] for one in run.needs if one in packed}
+            task = remote.remote(run, list(files), *files.values())
+            return _then(task.future(), lambda data: unpack(data, store.place(run)))
+
+        with Board(len(runs)) as board:
+            follow(dict.fromkeys(runs), {}, submit, needs, board)
+    except ray.exceptions.RayError as error:
+        first = str(error).splitlines()[0]
+        raise FarstepError(f"the Ray cluster failed: {first} What was finished is kept.") from error
+    finally:
+        ray.shutdown()
+
+
+def computed(run: Run, names: Sequence[str], *packed: bytes) -> bytes:
+    """Compute a run in a directory of its own, given those that it needs; return its files."""
+    with tempfile.TemporaryDirectory(prefix="farstep-") as folder:
+        store = Store(Path(folder))
+        for name, data in zip(names, packed, strict=True):
+            unpack(data, store.folder / name)
+        store.run(run)
+        return pack(store.place(run))
+
+
+def pack(place: Path) -> bytes:
+    """Return a run's files as one."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path in sorted(place.rglob("*")):
+            if path.is_file() and not path.name.startswith("."):
+                archive.add(path, path.relative_to(place))
+    return buffer.getvalue()
+
+
+def unpack(data: bytes, place: Path) -> None:
+    """Put a run's files where they belong, the record last."""
+    with locked(place), tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        members = archive.getmembers()
+        for member in sorted(members, key=lambda one: one.name == RECORD):
+            archive.extract(member, place, filter="data")
+
+
+def _then(future: Future[bytes], use: Callable[[bytes], None]) -> Future[None]:
+    """Return a future that is done when what another gives has been used."""
+    following: Future[None] = Future()
+
+    def go_on(done: Future[bytes]) -> None:
+        try:
+            following.set_result(use(done.result()))
+        except BaseException as error:
+            following.set_exception(error)
+
+    future.add_done_callback(go_on)
+    return following
+
+
+def _check(address: str) -> None:
+    """Fail at once where nobody listens; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():  # auto, local, or a name that Ray knows
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise FarstepError(f"there is no Ray cluster at {address}: {error}.") from error
+
+
+def _ray() -> Any:
+    if importlib.util.find_spec("ray") is None:
+        raise FarstepError(
+            "Ray is not installed; install the extra ray, such as pip install '.[ray]' in the "
+            "source tree."
+        )
+    import ray
+
+    return ray

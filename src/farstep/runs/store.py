@@ -1,0 +1,131 @@
+"""Where runs are kept: one directory each, marked as finished last, and never computed twice."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from farstep.datasets.reading import read
+from farstep.errors import FarstepError
+from farstep.files import locked, publish
+from farstep.runs.run import Run, name_of, plain
+
+RECORD = "run.json"
+"""Says that a run is finished, what it was and what it gave; the last file that is written."""
+_VERSIONS = ("farstep", "jax", "numpy", "gymnasium", "mujoco", "dm_control")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A directory of runs, on top of others whose records are only read."""
+
+    folder: Path
+    records: tuple[Path, ...] = ()
+    """Directories of records, such as those that are committed: a run that is recorded there is
+    done, though its models may not be there."""
+
+    def run(self, run: Run) -> dict[str, Any]:
+        """Return the result of a run; of two processes that ask for it, one computes it."""
+        found = self.record(run)
+        if found is not None:
+            return found["result"]
+        place = self.place(run)
+        with locked(place):
+            found = self.record(run)  # another process may have been at it
+            if found is None:
+                began = time.perf_counter()
+                result = plain(run.compute(place, self))
+                found = self._finish(run, result, time.perf_counter() - began)
+            return found["result"]
+
+    def record(self, run: Run) -> dict[str, Any] | None:
+        """Return all that is known of a finished run; None if it is not, or was on other data."""
+        settings = plain(run.settings)
+        for folder in (self.folder, *self.records):
+            found = read_record(folder / name_of(run))
+            if found is None or found["settings"] != settings:
+                continue
+            if run.dataset is None or found["data"] == _fingerprint(run.dataset):
+                return found
+        return None
+
+    def place(self, run: Run) -> Path:
+        """Return the run's directory."""
+        return self.folder / name_of(run)
+
+    def missing(self, runs: Sequence[Run]) -> list[Run]:
+        """Return the runs that are not finished, each once."""
+        return [run for run in dict.fromkeys(runs) if self.record(run) is None]
+
+    def finished(self) -> Iterator[dict[str, Any]]:
+        """Yield the records of all runs in the directory, with their names, in order."""
+        for path in sorted(self.folder.glob(f"*/{RECORD}")):
+            found = read_record(path.parent)
+            if found is not None:
+                yield {"name": path.parent.name, **found}
+
+    def remove(self, name: str) -> None:
+        """Remove a run, finished or not."""
+        place = self.folder / name
+        if name != Path(name).name or not place.is_dir():
+            raise FarstepError(f"there is no run '{name}' in {self.folder}.")
+        with locked(place):
+            (place / RECORD).unlink(missing_ok=True)  # first: half of a run is no finished one
+            shutil.rmtree(place)
+
+    def _finish(self, run: Run, result: dict[str, Any], seconds: float) -> dict[str, Any]:
+        record = {
+            "kind": run.kind,
+            "settings": plain(run.settings),
+            "data": None if run.dataset is None else _fingerprint(run.dataset),
+            "result": result,
+            "seconds": round(seconds, 1),
+            "versions": {package: version(package) for package in _VERSIONS},
+            "revision": revision(),
+        }
+        publish(self.place(run) / RECORD, {"": json.dumps(record).encode() + b"\n"}, force=True)
+        return record
+
+
+def read_record(place: Path) -> dict[str, Any] | None:
+    """Return a run's record, if it is there and whole."""
+    try:
+        found = json.loads((place / RECORD).read_text())
+        return found if found.keys() >= {"kind", "settings", "data", "result", "seconds"} else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+@cache
+def revision() -> str | None:
+    """Return the revision of the source, if it is a Git checkout."""
+    here = Path(__file__).parent
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return told.stdout.strip()
+
+
+def _fingerprint(data: str) -> str:
+    """Return what tells the data from others; a shipped set and a file are read once each."""
+    path = Path(data)
+    return _read_fingerprint(data, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@cache
+def _read_fingerprint(data: str, changed: int) -> str:
+    del changed
+    return read(data).fingerprint

@@ -1,0 +1,45 @@
+"""Runs and those that they need, on this machine or on a cluster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from farstep.runs.on_ray import run_all_on_ray
+from farstep.runs.pool import run_all
+from farstep.runs.run import Run
+from farstep.runs.store import Store
+
+
+def sweep(
+    runs: Sequence[Run], store: Store, workers: int = 1, ray: str | None = None
+) -> dict[Run, dict[str, Any]]:
+    """Return the result of every run; only what the store has not is computed.
+
+    Stopped or killed, it goes on where it was when it is called again.
+
+    Args:
+        runs: What is asked for; what they need is computed too.
+        store: Where they are kept.
+        workers: Processes of one thread each, on this machine.
+        ray: The address of a Ray cluster, to compute there instead.
+    """
+    todo = with_needs(store.missing(runs), store)
+    chosen = set(todo)
+
+    def needs(run: Run) -> list[Run]:
+        return [one for one in run.needs if one in chosen]
+
+    if ray is None:
+        run_all(todo, store.run, workers, needs)
+    elif todo:
+        run_all_on_ray(todo, store, ray, needs)
+    found = {run: store.record(run) for run in dict.fromkeys(runs)}
+    return {run: record["result"] for run, record in found.items() if record is not None}
+
+
+def with_needs(runs: Sequence[Run], store: Store) -> list[Run]:
+    """Return the runs with all missing ones that they need, those first."""
+    found: dict[Run, None] = {}
+    for run in runs:
+        found |= dict.fromkeys(with_needs(store.missing(run.needs), store))
+        found[run] = None
+    return list(found)

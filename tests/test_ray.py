@@ -1,0 +1,135 @@
+"""Runs on a real Ray cluster of several nodes on this machine, one of which is killed."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from farstep.errors import FarstepError
+from farstep.runs.on_ray import pack, unpack
+from farstep.runs.run import Run, Runs
+from farstep.runs.store import Store
+from farstep.runs.sweep import sweep
+
+pytest.importorskip("ray")
+
+
+@dataclasses.dataclass(frozen=True)
+class Slow(Run):
+    """Takes a while, and leaves a mark when it begins."""
+
+    number: int
+    marks: str
+    after: tuple["Slow", ...] = ()
+
+    kind: ClassVar[str] = "slow"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"number": self.number, "after": [one.number for one in self.after]}
+
+    @property
+    def needs(self) -> tuple[Run, ...]:
+        return self.after
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        mark = Path(self.marks) / f"{self.number}-{time.time_ns()}"
+        mark.write_text(_node())
+        time.sleep(2.0)
+        before = sum(int((store.place(one) / "number.txt").read_text()) for one in self.after)
+        (place / "number.txt").write_text(str(self.number + before))
+        return {"sum": self.number + before}
+
+
+def _node() -> str:
+    ray = sys.modules.get("ray")
+    if ray is None or not ray.is_initialized():
+        return "here"
+    return ray.get_runtime_context().get_node_id()
+
+
+def runs_of(marks: Path) -> list[Slow]:
+    first = Slow(1, str(marks))
+    return [first, *(Slow(n, str(marks), (first,)) for n in range(2, 8))]
+
+
+CLUSTER = """
+import sys, threading, time
+from pathlib import Path
+from ray.cluster_utils import Cluster
+from test_ray import runs_of
+from farstep.runs.store import Store
+from farstep.runs.sweep import sweep
+
+folder, marks = Path(sys.argv[1]), Path(sys.argv[2])
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
+runs = runs_of(marks)
+
+def kill():
+    while True:  # until one has just begun, after the first
+        begun = sorted(marks.iterdir(), key=lambda mark: mark.name.split("-")[1])
+        if len(begun) > 1 and begun[-1].read_text():
+            break
+        time.sleep(0.05)
+    busy = begun[-1].read_text()
+    (node,) = [one for one in nodes if one.node_id == busy]
+    cluster.remove_node(node, allow_graceful=False)
+    print("killed a node", flush=True)
+
+killer = threading.Thread(target=kill)
+killer.start()
+found = sweep(runs, Store(folder), ray=cluster.address)
+killer.join()
+print([found[run]["sum"] for run in runs], flush=True)
+cluster.shutdown()
+"""
+
+
+def test_a_killed_node_loses_nothing_and_results_are_those_of_this_machine(tmp_path: Path):
+    marks, folder = tmp_path / "marks", tmp_path / "ray"
+    marks.mkdir()
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", CLUSTER, str(folder), str(marks)],
+        env={**os.environ, "PYTHONPATH": str(here), "RAY_DEDUP_LOGS": "0"},
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "killed a node" in done.stdout
+    assert "[1, 3, 4, 5, 6, 7, 8]" in done.stdout
+    runs, begun = runs_of(marks), len(list(marks.iterdir()))
+    assert begun > len(runs), "the killed node was not at work"
+    store = Store(folder)
+    assert store.missing(runs) == []
+    local = Store(tmp_path / "local")
+    there, here_too = sweep(runs, store), sweep(runs, local, workers=2)
+    assert [there[run] for run in runs] == [here_too[run] for run in runs]
+    for run in runs:
+        assert (store.place(run) / "number.txt").read_bytes() == (
+            local.place(run) / "number.txt"
+        ).read_bytes()
+
+
+def test_files_come_back_whole(tmp_path: Path):
+    place = tmp_path / "run"
+    (place / "model").mkdir(parents=True)
+    (place / "model" / "weights").write_bytes(b"\x00\x01")
+    (place / "run.json").write_text("{}")
+    (place / ".lock").touch()
+    unpack(pack(place), tmp_path / "copy")
+    assert (tmp_path / "copy" / "model" / "weights").read_bytes() == b"\x00\x01"
+    assert (tmp_path / "copy" / "run.json").read_text() == "{}"
+
+
+def test_no_cluster_is_one_line(tmp_path: Path):
+    with pytest.raises(FarstepError, match=r"there is no Ray cluster at 127\.0\.0\.1:1"):
+        sweep(runs_of(tmp_path), Store(tmp_path / "runs"), ray="127.0.0.1:1")

@@ -1,0 +1,221 @@
+"""Runs: computed once, kept whole, shared, killed without loss, listed and removed."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from farstep.datasets.reading import write
+from farstep.datasets.shipped import load
+from farstep.episodes import Episode, Episodes
+from farstep.errors import FarstepError
+from farstep.fitting.config import fit_config
+from farstep.runs.estimate import estimate
+from farstep.runs.pool import run_all
+from farstep.runs.r2 import decoded, encoded
+from farstep.runs.run import Run, Runs, name_of
+from farstep.runs.scored_fit import ScoredFit
+from farstep.runs.scored_oracle import ScoredOracle
+from farstep.runs.store import Store
+from farstep.runs.sweep import sweep
+
+TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
+
+
+@dataclasses.dataclass(frozen=True)
+class Square(Run):
+    """A run without data."""
+
+    number: int
+    times_killed: int = 0
+    """Kills its worker so many times first."""
+    after: tuple["Square", ...] = ()
+
+    kind: ClassVar[str] = "square"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"number": self.number, "after": [one.settings for one in self.after]}
+
+    @property
+    def needs(self) -> tuple[Run, ...]:
+        return self.after
+
+    @property
+    def usual_seconds(self) -> float:
+        return 3600.0
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        mark = place / "begun"
+        mark.write_text((mark.read_text() if mark.exists() else "") + ".")
+        if len(mark.read_text()) <= self.times_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        before = sum(store.run(one)["square"] for one in self.after)
+        return {"square": self.number**2 + before, "return": float(self.number)}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """A small dataset on disk."""
+    short = [
+        Episode(episode.states[:41], episode.actions[:40])
+        for episode in load("cartpole-swingup/random").take(range(8))
+    ]
+    data = Episodes.from_list(short, load("cartpole-swingup/random").signals)
+    write(data, tmp_path / "log.npz")
+    return str(tmp_path / "log.npz")
+
+
+def test_a_run_is_computed_once_and_its_record_says_all(tmp_path: Path):
+    store, run = Store(tmp_path), Square(3)
+    assert store.run(run) == store.run(run) == {"square": 9, "return": 3.0}
+    assert (store.place(run) / "begun").read_text() == "."
+    record = store.record(run)
+    assert record is not None
+    assert record["settings"] == {"number": 3, "after": []}
+    assert {"farstep", "jax"} <= record["versions"].keys()
+    assert name_of(run) == name_of(Square(3)) != name_of(Square(4))
+    damaged = store.place(run) / "run.json"
+    damaged.write_text(damaged.read_text()[:-30])
+    assert store.record(run) is None
+    assert store.run(run) == {"square": 9, "return": 3.0}
+
+
+def test_a_name_is_the_same_on_every_machine():
+    assert name_of(Square(3)) == "square-1c210417773ec544"
+
+
+def test_records_elsewhere_count_and_are_not_written_to(tmp_path: Path):
+    run = Square(3)
+    Store(tmp_path / "first").run(run)
+    shutil.copytree(tmp_path / "first", tmp_path / "copied")
+    store = Store(tmp_path / "second", (tmp_path / "copied",))
+    before = sorted(tmp_path.glob("copied/**/*"))
+    assert store.run(run)["square"] == 9
+    assert not (tmp_path / "second").exists()
+    assert sorted(tmp_path.glob("copied/**/*")) == before
+    assert store.missing([run, Square(4), Square(4)]) == [Square(4)]
+
+
+def test_what_a_run_needs_is_computed_first_and_once(tmp_path: Path):
+    first = Square(2)
+    runs = [Square(5, after=(first,)), Square(6, after=(first,))]
+    found = sweep(runs, Store(tmp_path), workers=2)
+    assert [found[run]["square"] for run in runs] == [29, 40]
+    assert (Store(tmp_path).place(first) / "begun").read_text() == "."
+    assert sweep(runs, Store(tmp_path), workers=1) == found
+
+
+def test_a_sweep_survives_killed_workers(tmp_path: Path):
+    runs = [Square(1), Square(2, times_killed=1), Square(3), Square(4, times_killed=2)]
+    found = sweep(runs, Store(tmp_path), workers=2)
+    assert [found[run]["square"] for run in runs] == [1, 4, 9, 16]
+    assert (Store(tmp_path).place(runs[1]) / "begun").read_text() == ".."
+
+
+def test_a_run_that_always_kills_its_worker_ends_the_sweep(tmp_path: Path):
+    runs = [Square(1), Square(2, times_killed=99)]
+    with pytest.raises(FarstepError, match="killed 3 times in a row"):
+        sweep(runs, Store(tmp_path), workers=1)
+    assert Store(tmp_path).missing(runs) == [runs[1]]
+    with pytest.raises(FarstepError, match="at least 1"):
+        run_all(runs, Store(tmp_path).run, workers=0)
+
+
+def test_the_estimate_goes_by_finished_runs_of_the_same_settings(tmp_path: Path):
+    store = Store(tmp_path)
+    found = estimate([Square(1), Square(2)], store)
+    assert (found.missing, found.seconds, found.measured) == ({"square": 2}, {"square": 7200.0}, 0)
+    assert found.hours(workers=2) == 1.0
+    config = dataclasses.replace(TINY, seed=3)
+    fit = ScoredFit("cartpole-swingup/random", config, 10)
+    record = {"kind": "fit", "settings": fit.settings, "data": "", "result": {}, "seconds": 40.0}
+    place = tmp_path / "records" / "fit-0"
+    place.mkdir(parents=True)
+    (place / "run.json").write_text(json.dumps(record))
+    other = dataclasses.replace(fit, config=TINY)
+    found = estimate([other], Store(tmp_path / "empty", (tmp_path / "records",)))
+    assert (found.seconds, found.measured) == ({"fit": 40.0}, 1)
+
+
+def test_a_fit_on_other_data_of_that_name_does_not_count(log: str, tmp_path: Path):
+    store, run = Store(tmp_path / "runs"), ScoredFit(log, TINY, 10)
+    first = store.run(run)
+    assert decoded(first["r2"]).shape == (10, 5)
+    record = json.loads((store.place(run) / "run.json").read_text())
+    record["data"] = "other"
+    (store.place(run) / "run.json").write_text(json.dumps(record))
+    assert store.record(run) is None
+    assert store.run(run) == first
+    assert name_of(ScoredFit(log, TINY, 10)) != name_of(ScoredFit(log, TINY, 20))
+
+
+def test_a_fit_that_diverges_is_a_result(log: str, tmp_path: Path):
+    wild = dataclasses.replace(TINY, learning_rate=1e30, normalisation="none", activation="relu")
+    values = decoded(Store(tmp_path / "runs").run(ScoredFit(log, wild, 10))["r2"])
+    assert values.shape == (10, 5)
+    assert (values == -np.inf).all()
+    np.testing.assert_array_equal(decoded(encoded(values)), values)
+
+
+def test_an_oracle_may_be_missing(log: str, tmp_path: Path):
+    found = Store(tmp_path / "runs").run(ScoredOracle("cartpole-swingup/random", 2))
+    np.testing.assert_allclose(decoded(found["r2"]), 1, atol=1e-6)
+    assert Store(tmp_path / "runs").run(ScoredOracle(log, 2)) == {"r2": None}
+
+
+def test_two_processes_that_ask_for_one_run_compute_it_once(tmp_path: Path):
+    code = (
+        "import sys; from pathlib import Path; from test_runs import Square;"
+        "from farstep.runs.store import Store; print(Store(Path(sys.argv[1])).run(Square(7)))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+        for _ in range(2)
+    ]
+    printed = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert printed[0] == printed[1] != ""
+    assert (Store(tmp_path).place(Square(7)) / "begun").read_text() == "."
+
+
+def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Callable):
+    store = Store(tmp_path)
+    for number in (3, 4):
+        store.run(Square(number))
+    names = [name_of(Square(number)) for number in (3, 4)]
+    done = farstep("runs", "list", "--folder", tmp_path, "--where", "number=4")
+    assert names[1] in done.out
+    assert names[0] not in done.out
+    assert "return 4" in done.out
+    done = farstep("runs", "show", names[0][:12], "--folder", tmp_path)
+    assert "version: farstep" in done.out
+    assert str(store.place(Square(3)) / "run.json") in done.out
+    done = farstep("runs", "compare", *names, "--folder", tmp_path)
+    row = next(line for line in done.out.splitlines() if line.strip().startswith("number"))
+    assert row.split()[1:] == ["3", "4"]
+    done = farstep("runs", "remove", names[0], "--folder", tmp_path)
+    assert done.code == 0, done.err
+    assert not store.place(Square(3)).exists()
+    for command, message in (
+        (("remove", "../other"), "there is no run"),
+        (("show", "square-nothing"), "there is no finished run"),
+        (("show", "fit"), "there is no finished run"),
+        (("compare", names[1]), "name two runs"),
+        (("list", "--where", "number"), "no NAME=VALUE"),
+    ):
+        done = farstep("runs", *command, "--folder", tmp_path)
+        assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
+        assert message in done.err
+    done = farstep("runs", "list", "--folder", tmp_path / "nowhere")
+    assert "there is no directory" in done.err

@@ -1,0 +1,110 @@
+"""The search for settings: it goes on, ends the same after a kill, and finds what is better."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from farstep import tuning as module
+from farstep.datasets.reading import write
+from farstep.episodes import Episode, Episodes
+from farstep.errors import FarstepError
+from farstep.signals import Signals
+from farstep.tuning import SPACE, TrialFit, tune
+
+pytest.importorskip("optuna")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """A small linear system."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(10):
+        actions = rng.uniform(-1, 1, (30, 1)).astype(np.float32)
+        states = [rng.normal(size=2)]
+        for action in actions:
+            states.append(np.array([[0.9, 0.1], [-0.1, 0.9]]) @ states[-1] + 0.1 * action)
+        episodes.append(Episode(np.array(states, np.float32), actions))
+    write(Episodes.from_list(episodes, Signals.unnamed(2, 1)), tmp_path / "log.npz")
+    return str(tmp_path / "log.npz")
+
+
+@pytest.fixture
+def valued(monkeypatch: pytest.MonkeyPatch) -> list[TrialFit]:
+    """Have the value of settings be known, in place of what a fit of them gives."""
+    asked: list[TrialFit] = []
+
+    def compute(self: TrialFit, place: Path, store: object) -> dict:
+        del place, store
+        asked.append(self)
+        return {"value": -abs(np.log10(self.config.learning_rate) + 3)}
+
+    monkeypatch.setattr(TrialFit, "compute", compute)
+    return asked
+
+
+def test_it_finds_what_is_better_and_goes_on(log: str, tmp_path: Path, valued: list[TrialFit]):
+    first = tune(log, out=tmp_path / "a", trials=6, care_about=5)
+    assert len(first.trials) == 6
+    more = tune(log, out=tmp_path / "a", trials=12, care_about=5)
+    assert more.trials[:6] == first.trials
+    assert more.value >= first.value
+    assert more.value == max(one["value"] for one in more.trials if one["value"] is not None)
+    assert abs(np.log10(more.config.learning_rate) + 3) < 0.5
+    assert {len(one["settings"]) for one in more.trials} == {len(SPACE)}
+    assert any(one["value"] is None for one in more.trials), "no trial ended early"
+    pilots = [run for run in valued if run.config.compositions < more.config.compositions]
+    assert len(pilots) == 12
+    assert "best so far" in more.chart().legend
+
+
+def test_a_killed_search_ends_as_if_it_had_not_been(
+    log: str, tmp_path: Path, valued: list[TrialFit], monkeypatch: pytest.MonkeyPatch
+):
+    del valued
+    whole = tune(log, out=tmp_path / "whole", trials=8, care_about=5)
+    compute, count = TrialFit.compute, []
+
+    def killed(self: TrialFit, place: Path, store: object) -> dict:
+        count.append(1)
+        if len(count) == 7:
+            raise KeyboardInterrupt
+        return compute(self, place, store)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(TrialFit, "compute", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tune(log, out=tmp_path / "parts", trials=8, care_about=5)
+    assert tune(log, out=tmp_path / "parts", trials=8, care_about=5) == whole
+
+
+def test_real_fits_from_the_command_line(
+    log: str, tmp_path: Path, farstep: Callable, monkeypatch: pytest.MonkeyPatch
+):
+    narrow = {
+        "learning_rate": lambda trial: trial.suggest_float("learning_rate", 1e-3, 1e-2),
+        "width": lambda trial: trial.suggest_categorical("width", [4]),
+    }
+    monkeypatch.setattr(module, "SPACE", narrow)
+    done = farstep("tune", log, "--trials", 2, "--care-about", 5, "--out", tmp_path / "tuned",
+                   "--preset", "paper", "--fit-option", "epochs=1")  # fmt: skip
+    assert done.code == 0, done.err
+    assert "best: farstep fit DATA --preset paper --learning-rate" in done.out
+    assert (tmp_path / "tuned" / "search.png").stat().st_size > 10_000
+    assert (tmp_path / "tuned" / "study.db").exists()
+
+
+def test_bad_input_is_one_line(log: str, tmp_path: Path):
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"trials": 0}, "trials must be at least 1"),
+        ({"care_about": 31}, "at most 30 steps"),
+        ({"width": 8}, "width is searched"),
+        ({"hroizon": 8}, "Did you mean 'horizon'"),
+    ]
+    for settings, message in cases:
+        with pytest.raises(FarstepError, match=message):
+            tune(log, out=tmp_path / "tuned", **settings)
+    with pytest.raises(FarstepError, match="name a dataset"):
+        tune([], out=tmp_path / "tuned")
