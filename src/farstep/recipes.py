@@ -35,8 +35,8 @@ LOOP: dict[str, Any] = {
     "imagination": ImagineConfig(starts="any"),
     "warm": "agent",
 }
-"""Iterated batch RL to convergence: 20 000 updates of a small agent after each real
-episode, which the best policy runs, by the model."""
+"""Iterated batch RL: 16 000 updates of a small agent after each real episode, which the best policy
+runs, by the model. It has not been run to its end."""
 
 
 @dataclass(frozen=True)
