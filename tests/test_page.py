@@ -13,6 +13,8 @@ from farstep.datasets.shipped import load
 from farstep.evaluation.evaluate import Evaluation, score
 from farstep.exhibits.reproduce import reproduce
 from farstep.exhibits.whole_report import report
+from farstep.fitting.config import fit_config
+from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
 
@@ -92,11 +94,13 @@ def test_names_cannot_bring_html_in(evaluation: Evaluation, page: Page, tmp_path
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of exhibits for which nothing is computed."""
+    """The page of exhibits for which nothing is computed, and of one small model."""
     folder = tmp_path_factory.mktemp("paper")
     reproduce(["weight-profiles", "dataset-returns"], folder)
     store = Store(folder / "runs")
     store.run(ScoredOracle("cartpole-swingup/random", 2))
+    tiny = fit_config("paper", epochs=1, width=4, depth=1, batch=1024)
+    store.run(ScoredFit("cartpole-swingup/random", tiny, 2))
     return report([folder], folder / "report.html")
 
 
@@ -126,7 +130,9 @@ def test_the_whole_report_sorts_toggles_and_fetches_nothing(whole: Path, page: P
     text = page.locator("body").text_content() or ""
     assert "farstep reproduce dataset-returns --preset paper" in text
     assert "Not computed, or not all of it: fixed-horizon" in text
-    assert page.locator("#timings + table tbody tr").count() == 1
+    assert page.locator("#timings + table tbody tr").count() == 2
+    assert page.locator("#chart-trajectories .scatterlayer path.js-line").count() >= 3
+    assert page.locator("img[src^='data:image/gif']").count() == 1
     assert said == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 

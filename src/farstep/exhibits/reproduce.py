@@ -22,9 +22,9 @@ from farstep.exhibits import (
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan, Shown, short
 from farstep.files import publish
 from farstep.report.charts import Chart
-from farstep.report.figures import picture_html, save
+from farstep.report.figures import png, save
 from farstep.report.interactive import chart_html
-from farstep.report.page import page, table_html
+from farstep.report.page import image_html, page, table_html
 from farstep.report.static import save_chart
 from farstep.report.table import Table
 from farstep.runs.estimate import Estimate, estimate
@@ -161,7 +161,7 @@ def shown_html(shown: Shown, prefix: str = "") -> list[str]:
     parts = [f'<p class="note">{html.escape(" ".join(shown.notes))}</p>']
     charts = [replace(chart, name=f"{prefix}{chart.name}", note="") for chart in shown.charts]
     parts += [chart_html(chart) for chart in charts]
-    parts += [picture_html(figure, name) for name, figure in shown.figures.items()]
+    parts += [image_html(png(figure), "png", name) for name, figure in shown.figures.items()]
     return parts + [
         f"<h3>{html.escape(f'{title}: {table.title}')}</h3>{table_html(table)}"
         for title, table in shown.tables.items()

@@ -1,6 +1,5 @@
 """One page of everything that was computed, beside the paper's numbers."""
 
-import base64
 import html
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from farstep.files import check_output, publish
 from farstep.model import MODEL_FILE, load_model
 from farstep.report.animation import animation
 from farstep.report.interactive import chart_html
-from farstep.report.page import page, table_html
+from farstep.report.page import image_html, page, table_html
 from farstep.report.scores import score_charts
 from farstep.report.table import Table
 from farstep.runs.describe import flat
@@ -128,10 +127,7 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
     parts += [chart_html(chart) for chart in charts if chart.name == "trajectories"]
     moving = animation(scored.trajectories, scored.system)
     if moving is not None:
-        picture = base64.b64encode(moving).decode()
-        parts.append(
-            f'<img alt="real and imagined side by side" src="data:image/gif;base64,{picture}">'
-        )
+        parts.append(image_html(moving, "gif", "The real system beside the imagined ones"))
     return [("trajectories", parts)]
 
 

@@ -1,13 +1,13 @@
 """What all figures share: colours, and how they are saved."""
 
-import base64
-import html
 import io
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from farstep.files import check_output, publish
+
+_DPI = 160
 
 
 def check_figure(stem: Path, force: bool = False) -> None:
@@ -23,17 +23,16 @@ def save(figure: Figure, stem: Path, force: bool = False) -> list[Path]:
         buffer = io.BytesIO()
         # Without a date the same figure is the same file.
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
-        figure.savefig(buffer, format=path.suffix[1:], dpi=160, metadata=metadata)
+        figure.savefig(buffer, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
         publish(path, {"": buffer.getvalue()}, force)
     return _paths(stem)
 
 
-def picture_html(figure: Figure, name: str) -> str:
-    """Return a figure as a part of a page."""
+def png(figure: Figure) -> bytes:
+    """Return a figure as a PNG."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{html.escape(name)}" src="data:image/png;base64,{data}">'
+    figure.savefig(buffer, format="png", dpi=_DPI)
+    return buffer.getvalue()
 
 
 def plain(text: str) -> str:

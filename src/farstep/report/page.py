@@ -1,5 +1,6 @@
 """HTML pages that need nothing but the file: light and dark, for phones and for paper."""
 
+import base64
 import html
 from collections.abc import Sequence
 
@@ -67,6 +68,12 @@ def page(title: str, parts: Sequence[str]) -> str:
         f"<script>{get_plotlyjs()}</script><script>{_SORT}</script></head>\n"
         f"<body><h1>{html.escape(title)}</h1>\n{chr(10).join(parts)}\n</body></html>\n"
     )
+
+
+def image_html(data: bytes, kind: str, about: str) -> str:
+    """Return a PNG or GIF as a part of a page."""
+    source = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    return f'<img alt="{html.escape(about)}" src="{source}">'
 
 
 def table_html(table: Table) -> str:

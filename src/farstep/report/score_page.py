@@ -1,12 +1,11 @@
 """One self-contained page about a scoring."""
 
-import base64
 import html
 from collections.abc import Sequence
 
 from farstep.report.charts import Chart
 from farstep.report.interactive import chart_html
-from farstep.report.page import page, table_html
+from farstep.report.page import image_html, page, table_html
 from farstep.report.score_table import score_tables
 from farstep.scoring.score import Score
 
@@ -29,7 +28,6 @@ def score_page(
     ]
     parts += [tables[0], *(chart_html(chart) for chart in charts), *tables[1:]]
     if moving is not None:
-        picture = f"data:image/gif;base64,{base64.b64encode(moving).decode()}"
         parts.append("<h2>Real and imagined, side by side</h2>")
-        parts.append(f'<img alt="The real system beside the imagined ones" src="{picture}">')
+        parts.append(image_html(moving, "gif", "The real system beside the imagined ones"))
     return page("How far can the models be trusted?", parts)
