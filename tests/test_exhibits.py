@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 from farstep.agents.config import AgentConfig
-from farstep.datasets.reading import write
-from farstep.datasets.shipped import load
-from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.exhibits import iterated_curves, search
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
@@ -27,18 +24,6 @@ from farstep.runs.store import Store
 from farstep.tuning import SPACE
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> str:
-    """A small dataset on disk."""
-    short = [
-        Episode(episode.states[:41], episode.actions[:40])
-        for episode in load("cartpole-swingup/random").take(range(8))
-    ]
-    data = Episodes.from_list(short, load("cartpole-swingup/random").signals)
-    write(data, tmp_path / "log.npz")
-    return str(tmp_path / "log.npz")
 
 
 SCORED = [exhibit for exhibit in EXHIBITS.values() if isinstance(exhibit, ScoredExhibit)]
@@ -105,7 +90,7 @@ def test_the_papers_settings_are_there():
 
 
 def test_a_reproduction_draws_says_and_keeps_its_runs(
-    tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch, farstep: Callable
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, farstep: Callable
 ):
     small = dataclasses.replace(TINY, target="next")
     tiny = ScoredExhibit(

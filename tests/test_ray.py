@@ -38,6 +38,8 @@ class Slow(Run):
         return self.after
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        if self.number < 0:
+            raise FarstepError("a number is negative.")
         mark = Path(self.marks) / f"{self.number}-{time.time_ns()}"
         mark.write_text(_node())
         time.sleep(2.0)
@@ -62,7 +64,8 @@ CLUSTER = """
 import sys, threading, time
 from pathlib import Path
 from ray.cluster_utils import Cluster
-from test_ray import runs_of
+from test_ray import Slow, runs_of
+from farstep.errors import FarstepError
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
 
@@ -87,6 +90,10 @@ killer.start()
 found = sweep(runs, Store(folder), ray=cluster.address)
 killer.join()
 print([found[run]["sum"] for run in runs], flush=True)
+try:
+    sweep([Slow(-1, str(marks))], Store(folder), ray=cluster.address)
+except FarstepError as error:
+    print("said:", error, flush=True)
 cluster.shutdown()
 """
 
@@ -106,6 +113,7 @@ def test_a_killed_node_loses_nothing_and_results_are_those_of_this_machine(tmp_p
     assert done.returncode == 0, done.stderr[-2000:]
     assert "killed a node" in done.stdout
     assert "[1, 3, 4, 5, 6, 7, 8]" in done.stdout
+    assert "said: a number is negative." in done.stdout
     runs, begun = runs_of(marks), len(list(marks.iterdir()))
     assert begun > len(runs), "the killed node was not at work"
     store = Store(folder)

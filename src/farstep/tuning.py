@@ -55,9 +55,9 @@ class TrialFit(Run):
         return {"data": self.data, "config": config, "care_about": self.care_about}
 
     @property
-    def dataset(self) -> str:
+    def reads(self) -> tuple[str, ...]:
         """What it is fitted on."""
-        return self.data
+        return (self.data,)
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Return the mean R² over all steps ahead that are cared about."""

@@ -1,18 +1,8 @@
 """R² at h = 2 for weights (α, 1 − α) (the paper's figure 2)."""
 
-from farstep.exhibits.scored import ScoredExhibit, Scores, static
-from farstep.report.charts import Chart
-from farstep.report.scores import r2_chart
+from farstep.exhibits.scored import ScoredExhibit, one_chart_each, static
 
 ALPHAS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)
-
-
-def draw(scores: Scores) -> list[Chart]:
-    """One picture for each dataset."""
-    return [
-        r2_chart(found, f"h = 2 with weights (α, 1 − α), {data}", name=data)
-        for data, found in scores.items()
-    ]
 
 
 EXHIBIT = ScoredExhibit(
@@ -20,5 +10,5 @@ EXHIBIT = ScoredExhibit(
     about="R² of models fitted with h = 2 and weights (α, 1 − α)",
     datasets=("random", "medium"),
     cases={f"α = {alpha:g}": static(2, f"explicit:{alpha},{1 - alpha}") for alpha in ALPHAS},
-    draw=draw,
+    draw=one_chart_each("h = 2 with weights (α, 1 − α)"),
 )

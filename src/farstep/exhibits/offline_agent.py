@@ -34,9 +34,9 @@ class OfflineAgent(Run):
         }
 
     @property
-    def dataset(self) -> str:
+    def reads(self) -> tuple[str, ...]:
         """What the model was fitted on."""
-        return self.fit.data
+        return (self.fit.data,)
 
     @property
     def needs(self) -> tuple[Run, ...]:

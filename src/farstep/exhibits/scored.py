@@ -10,6 +10,7 @@ from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.report.charts import Chart
 from farstep.report.score_table import score_tables
+from farstep.report.scores import r2_chart
 from farstep.runs.r2 import decoded
 from farstep.runs.run import Run
 from farstep.runs.scored_fit import ScoredFit
@@ -126,6 +127,15 @@ def amount_of(plan: Plan) -> Amount:
     """Return how much a plan computes."""
     amount = AMOUNTS[plan.preset]
     return replace(amount, seeds=plan.seeds_of(amount.seeds))
+
+
+def one_chart_each(title: str) -> Callable[[Scores], list[Chart]]:
+    """Return a drawing with one picture for each dataset, named after it."""
+
+    def draw(scores: Scores) -> list[Chart]:
+        return [r2_chart(found, f"{title}, {data}", name=data) for data, found in scores.items()]
+
+    return draw
 
 
 def static(horizon: int = 1, weights: str = "uniform", stride: int = 1) -> FitConfig:

@@ -37,6 +37,11 @@ class Search(Run):
         }
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """All of the datasets."""
+        return self.datasets
+
+    @property
     def usual_seconds(self) -> float:
         """One fit on every dataset for most trials."""
         epochs = self.config.epochs or 0

@@ -56,6 +56,10 @@ def run_all_on_ray(
 
         with Board(len(runs)) as board:
             follow(dict.fromkeys(runs), {}, submit, needs, board)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, FarstepError):  # of the run itself, as on this machine
+            raise FarstepError(str(error.cause)) from error
+        raise
     except ray.exceptions.RayError as error:
         first = str(error).splitlines()[0]
         raise FarstepError(f"the Ray cluster failed: {first} What was finished is kept.") from error

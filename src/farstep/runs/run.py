@@ -13,11 +13,6 @@ from farstep.fields import identity_of
 class Runs(Protocol):
     """What a run may ask a store."""
 
-    @property
-    def folder(self) -> Path:
-        """Where all runs are."""
-        ...
-
     def run(self, run: "Run") -> dict[str, Any]:
         """Return the result of another run."""
         ...
@@ -39,9 +34,9 @@ class Run(ABC):
         """Plain values: the same for the same result."""
 
     @property
-    def dataset(self) -> str | None:
-        """The dataset that it uses; a result on other data of that name does not count."""
-        return None
+    def reads(self) -> tuple[str, ...]:
+        """The datasets that it uses; a result on other data of those names does not count."""
+        return ()
 
     @property
     def needs(self) -> Sequence["Run"]:

@@ -43,9 +43,9 @@ class ScoredFit(Run):
         }
 
     @property
-    def dataset(self) -> str:
+    def reads(self) -> tuple[str, ...]:
         """What it is scored on."""
-        return self.data
+        return (self.data,)
 
     @property
     def usual_seconds(self) -> float:

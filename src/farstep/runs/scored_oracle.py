@@ -27,9 +27,9 @@ class ScoredOracle(Run):
         return asdict(self)
 
     @property
-    def dataset(self) -> str:
+    def reads(self) -> tuple[str, ...]:
         """What it is scored on."""
-        return self.data
+        return (self.data,)
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Score it; R² is None where there is no simulator to ask."""

@@ -51,7 +51,7 @@ class Store:
             found = read_record(folder / name_of(run))
             if found is None or found["settings"] != settings:
                 continue
-            if run.dataset is None or found["data"] == _fingerprint(run.dataset):
+            if found["data"] == _fingerprints(run):
                 return found
         return None
 
@@ -83,7 +83,7 @@ class Store:
         record = {
             "kind": run.kind,
             "settings": plain(run.settings),
-            "data": None if run.dataset is None else _fingerprint(run.dataset),
+            "data": _fingerprints(run),
             "result": result,
             "seconds": round(seconds, 1),
             "versions": {package: version(package) for package in _VERSIONS},
@@ -117,6 +117,11 @@ def revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return told.stdout.strip()
+
+
+def _fingerprints(run: Run) -> str | None:
+    """Return what tells the data that a run reads from others of those names."""
+    return "+".join(map(_fingerprint, run.reads)) or None
 
 
 def _fingerprint(data: str) -> str:
