@@ -8,15 +8,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 demo: .venv/installed
 	rm -rf demo
-	$(BIN)/farstep collect cartpole-swingup --policy random --episodes 10 --seed 1 --out demo/random
-	$(BIN)/farstep data info demo/random --horizon 100
-	$(BIN)/farstep data plot demo/random cartpole-swingup/random --out demo/figures
-	$(BIN)/farstep fit cartpole-swingup/random --horizon 1 --weights uniform --epochs 5 --out demo/h1
-	$(BIN)/farstep fit cartpole-swingup/random --horizon 4 --weights decay:0.75 --epochs 5 --out demo/h4
-	$(BIN)/farstep score demo/h1 demo/h4 --data cartpole-swingup/random --horizon 100 --out demo/score
-	$(BIN)/farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --epochs 5 --seeds 1 \
-		--agent-option steps=20000 eval_every=5000 --out demo/offline
-	@echo "open demo/score/report.html in a browser; demo/offline/returns.png is an agent inside the model"
+	$(BIN)/farstep data info cartpole-swingup/medium
+	$(BIN)/farstep reproduce demo dataset-returns dataset-states --preset quick --out demo
+	$(BIN)/farstep report demo --out demo/report.html
+	@echo "open demo/report.html in a browser"
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses auto $(PYTEST)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from farstep.agents.config import AgentConfig
+from farstep.agents.curve import AgentCurve
 from farstep.errors import FarstepError
-from farstep.exhibits import iterated_curves, search
+from farstep.exhibits import demo, iterated_curves, search
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.reproduce import EXHIBITS, reproduce, what_is_missing
@@ -41,7 +42,7 @@ def test_every_exhibit_shows_something_in_every_preset(exhibit: Exhibit, preset:
     assert bool(shown.numbers) == bool(runs)
     assert not runs or "seed" in shown.notes[0]
     for chart in shown.charts:
-        assert len(chart.legend) >= (2 if exhibit.name == "search" else 4)
+        assert len(chart.legend) >= {"search": 2, "demo": 3}.get(exhibit.name, 4)
     for table in shown.tables.values():
         assert {len(row) for row in table.rows} == {len(table.columns)}
     if isinstance(exhibit, ScoredExhibit):
@@ -54,7 +55,10 @@ def _made_up(run: Run) -> dict:
     if isinstance(run, ScoredOracle):
         return {"r2": np.ones((run.horizon, 5)).tolist()}
     if isinstance(run, OfflineAgent):
-        return {"return": 100.0 * run.fit.config.horizon + run.fit.config.seed}
+        value = 100.0 * run.fit.config.horizon + run.fit.config.seed
+        rows = [{"steps": 10.0, "seconds": 1.0, "real_return": value, "imagined_return": 1.0}]
+        curve = AgentCurve(rows).to_json()
+        return {"return": value, "imagined_return": 1.0, "curve": curve}
     if isinstance(run, search.Search):
         settings = {name: getattr(PAPER, name) for name in SPACE}
         trials = [{"number": n, "value": 0.1 * n, "settings": settings} for n in range(3)]
@@ -196,3 +200,16 @@ def test_all_is_every_exhibit_and_shares_its_runs():
     assert set(table.runs(Plan("standard"))) <= set(against.runs(Plan("standard")))
     assert found.total["offline"] == len(table.runs(Plan("standard")))
     assert set(found.total) == {"fit", "oracle", "offline", "iterated", "search"}
+
+
+def test_the_address_of_a_cluster_reaches_the_sweep(farstep: Callable, tmp_path: Path):
+    pytest.importorskip("ray")
+    done = farstep("reproduce", "demo", "--ray", "127.0.0.1:1", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "there is no Ray cluster at 127.0.0.1:1" in done.err
+
+
+def test_the_demo_differs_in_the_objective_alone():
+    one, four = demo.MODELS.values()
+    assert dataclasses.replace(one, horizon=4, weights="decay:0.75") == four
+    assert demo.EXHIBIT.runs(Plan("quick")) == demo.EXHIBIT.runs(Plan("paper"))

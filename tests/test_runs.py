@@ -1,6 +1,7 @@
 """Runs: computed once, kept whole, shared, killed without loss, listed and removed."""
 
 import dataclasses
+import io
 import json
 import os
 import shutil
@@ -13,13 +14,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
 
+from farstep import progress
 from farstep.datasets.reading import write
 from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import fit_config
+from farstep.runs.board import Board, report_to
 from farstep.runs.estimate import estimate
+from farstep.runs.makespan import Job, makespan
 from farstep.runs.pool import run_all
 from farstep.runs.r2 import decoded, encoded
 from farstep.runs.run import Run, Runs, name_of
@@ -136,6 +144,8 @@ def test_the_estimate_goes_by_finished_runs_of_the_same_settings(tmp_path: Path)
     found = estimate([Square(1), Square(2)], store)
     assert (found.missing, found.seconds, found.measured) == ({"square": 2}, {"square": 7200.0}, 0)
     assert found.hours(workers=2) == 1.0
+    chain = estimate([Square(5, after=(Square(1),)), Square(2)], store)
+    assert [chain.hours(workers) for workers in (1, 2, 9)] == [3.0, 2.0, 2.0]
     config = dataclasses.replace(TINY, seed=3)
     fit = ScoredFit("cartpole-swingup/random", config, 10)
     record = {"kind": "fit", "settings": fit.settings, "data": "", "result": {}, "seconds": 40.0}
@@ -145,6 +155,47 @@ def test_the_estimate_goes_by_finished_runs_of_the_same_settings(tmp_path: Path)
     other = dataclasses.replace(fit, config=TINY)
     found = estimate([other], Store(tmp_path / "empty", (tmp_path / "records",)))
     assert (found.seconds, found.measured) == ({"fit": 40.0}, 1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.sets(st.integers(0, 19), max_size=3)), max_size=20),
+    st.integers(1, 8),
+)
+def test_a_plan_is_between_its_bounds(given: list[tuple[int, set[int]]], workers: int):
+    jobs = [
+        Job(float(seconds), tuple(number for number in after if number < place))
+        for place, (seconds, after) in enumerate(given)
+    ]
+    ends: list[float] = []
+    for job in jobs:  # the longest chain
+        ends.append(job.seconds + max((ends[number] for number in job.after), default=0.0))
+    work, longest = sum(job.seconds for job in jobs), max(ends, default=0.0)
+    found = makespan(jobs, workers)
+    assert max(longest, work / workers) <= found <= longest + work / workers  # Graham's bound
+    assert makespan(jobs, 1) == work
+
+
+def test_the_board_shows_who_is_alive_and_where(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress, "_listeners", [])
+    with Board(total=4) as board, progress.Bar("fit", 12, "epochs") as bar:
+        report_to(board.folder)
+        bar.advance("loss 0.1", by=3)
+        (board.folder / "999999999.json").write_text('{"stage": "gone", "done": 1, "total": 2}')
+        (board.folder / "1.json").write_text("half writ")
+        board.show(1)
+        lines = _printed(board.workers())
+    assert not board.folder.exists()
+    (line,) = [line for line in lines if str(os.getpid()) in line]
+    assert line.split()[2:] == ["fit", "25%", "loss", "0.1"]
+    assert float(line.split()[1]) > 10
+    assert not any("gone" in line for line in lines)
+
+
+def _printed(table: Table) -> list[str]:
+    console = Console(width=100, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get().splitlines()
 
 
 def test_a_fit_on_other_data_of_that_name_does_not_count(log: str, tmp_path: Path):

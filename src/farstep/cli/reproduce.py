@@ -18,7 +18,8 @@ class Reproduce:
     iterated-curves: returns of iterated batch RL. dataset-returns, dataset-states: the datasets.
     dataset-r2: R² of the models that the paper trains agents in, on every dataset.
     search: settings of the network by validation R² (extra tune).
-    all: every one of them; what several need is computed once.
+    all: every one of these; what several need is computed once.
+    demo: a tour in minutes, in any preset: two models, their scores, an agent inside each.
     Stopped or killed, it goes on where it was when it is started again.
 
     Example: farstep reproduce fixed-horizon alpha-study --preset quick --out paper
@@ -48,7 +49,14 @@ class Reproduce:
         if self.dry_run:
             self._estimate()
             return
-        done = reproduce(self.names, self.out, self.preset, seeds=self.seeds, workers=self.workers)
+        done = reproduce(
+            self.names,
+            self.out,
+            self.preset,
+            seeds=self.seeds,
+            workers=self.workers,
+            ray=self.ray,
+        )
         for one in done:
             for title, table in one.tables.items():
                 print_table(f"{title}: {table.title}", table.columns, table.rows)

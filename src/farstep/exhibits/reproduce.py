@@ -11,6 +11,7 @@ from farstep.exhibits import (
     alpha_study,
     dataset_figures,
     dataset_r2,
+    demo,
     fixed_horizon,
     iterated_curves,
     offline_table,
@@ -31,7 +32,7 @@ from farstep.runs.estimate import Estimate, estimate
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
 
-_ALL: tuple[Exhibit, ...] = (
+_PAPERS: tuple[Exhibit, ...] = (
     fixed_horizon.EXHIBIT,
     alpha_study.EXHIBIT,
     weight_profiles.EXHIBIT,
@@ -44,8 +45,9 @@ _ALL: tuple[Exhibit, ...] = (
     dataset_figures.STATES,
     dataset_r2.EXHIBIT,
 )
-EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in _ALL}
+EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in (demo.EXHIBIT, *_PAPERS)}
 ALL = "all"
+"""Every exhibit of the paper."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def store_in(out: str | Path) -> Store:
 def _chosen(names: str | Sequence[str]) -> list[Exhibit]:
     given = [names] if isinstance(names, str) else list(names)
     if given == [ALL]:
-        return list(EXHIBITS.values())
+        return list(_PAPERS)
     if not given:
         raise FarstepError(f"name an exhibit: {', '.join(EXHIBITS)}, or {ALL}.")
     for name in given:

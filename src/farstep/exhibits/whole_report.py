@@ -64,16 +64,19 @@ def report(
 
 
 def timings(records: Sequence[dict[str, Any]]) -> Table:
-    """Return how long runs took, by kind."""
-    kinds: dict[str, list[float]] = {}
+    """Return how long runs took, by kind, beside what an estimate without any of them says."""
+    kinds: dict[str, list[tuple[float, float]]] = {}
     for record in records:
         if record["seconds"]:
-            kinds.setdefault(record["kind"], []).append(record["seconds"])
-    rows = [
-        [kind, str(len(times)), f"{median(times):.0f}", f"{sum(times) / 3600:.2f}"]
-        for kind, times in sorted(kinds.items())
-    ]
-    return Table("Timings", ["kind of run", "runs", "median, s", "all, hours of one core"], rows)
+            times = (record["seconds"], record.get("usual_seconds") or float("nan"))
+            kinds.setdefault(record["kind"], []).append(times)
+    rows = []
+    for kind, times in sorted(kinds.items()):
+        took, expected = zip(*times, strict=True)
+        hours = [f"{sum(one) / 3600:.2f}" for one in (took, expected)]
+        rows.append([kind, str(len(took)), f"{median(took):.0f}", *hours])
+    columns = ["kind of run", "runs", "median, s", "all, hours of one core", "expected, hours"]
+    return Table("Timings", columns, rows)
 
 
 def _best_plan(exhibit: Exhibit, store: Store, seeds: int | None) -> Plan | None:

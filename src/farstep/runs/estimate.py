@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from farstep.fields import identity_of
+from farstep.runs.makespan import Job, makespan
 from farstep.runs.run import Run, plain
 from farstep.runs.store import RECORD, Store, read_record
 from farstep.runs.sweep import with_needs
@@ -27,10 +28,12 @@ class Estimate:
     """Of one core, for those that are missing, by kind."""
     measured: int
     """Of the missing ones, how many have a finished one of the same settings to go by."""
+    jobs: tuple[Job, ...]
+    """The missing ones, with what they wait for."""
 
     def hours(self, workers: int) -> float:
-        """Return how long it takes, if all workers are busy to the end."""
-        return sum(self.seconds.values()) / workers / 3600
+        """Return how long it takes on some workers."""
+        return makespan(self.jobs, workers) / 3600
 
 
 def estimate(runs: Sequence[Run], store: Store) -> Estimate:
@@ -38,15 +41,18 @@ def estimate(runs: Sequence[Run], store: Store) -> Estimate:
     distinct = list(dict.fromkeys(runs))
     missing = with_needs(store.missing(distinct), store)
     known = _measured(store)
-    seconds: dict[str, float] = {}
-    measured = 0
+    seconds: Counter[str] = Counter()
+    numbers = {run: number for number, run in enumerate(missing)}
+    jobs, measured = [], 0
     for run in missing:
         alike = known.get(_alike(run.kind, plain(run.settings)))
         measured += alike is not None
         expected = run.usual_seconds if alike is None else median(alike)
-        seconds[run.kind] = seconds.get(run.kind, 0.0) + expected
+        seconds[run.kind] += expected
+        jobs.append(Job(expected, tuple(numbers[one] for one in run.needs if one in numbers)))
     kinds = Counter(run.kind for run in dict.fromkeys([*distinct, *missing]))
-    return Estimate(dict(kinds), dict(Counter(run.kind for run in missing)), seconds, measured)
+    there = Counter(run.kind for run in missing)
+    return Estimate(dict(kinds), dict(there), dict(seconds), measured, tuple(jobs))
 
 
 def _measured(store: Store) -> dict[str, list[float]]:

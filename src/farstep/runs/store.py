@@ -86,6 +86,7 @@ class Store:
             "data": _fingerprints(run),
             "result": result,
             "seconds": round(seconds, 1),
+            "usual_seconds": round(run.usual_seconds, 1),
             "versions": {package: version(package) for package in _VERSIONS},
             "revision": revision(),
         }
