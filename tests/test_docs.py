@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(
+        str(path.relative_to(ROOT))
+        for folder in ("docs", "docs/guides")
+        for path in (ROOT / folder).glob("*.md")
+    ),
+]
 LOG = "run,t,level,flow,valve\n" + "".join(
     f"{run},{t / 10},{t * 0.1},{t * 0.2},{0.5 if t < 3 else ''}\n"
     for run in (1, 2)
@@ -32,6 +39,7 @@ def test_code_blocks_run(
     page: str, farstep: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # where the examples are
     (tmp_path / "log.csv").write_text(LOG)
     for example in (ROOT / "examples").glob("*.py"):
         (tmp_path / example.name).write_text(example.read_text())

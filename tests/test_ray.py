@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from farstep.errors import FarstepError
 from farstep.runs.on_ray import pack, unpack
@@ -136,6 +137,16 @@ def test_files_come_back_whole(tmp_path: Path):
     unpack(pack(place), tmp_path / "copy")
     assert (tmp_path / "copy" / "model" / "weights").read_bytes() == b"\x00\x01"
     assert (tmp_path / "copy" / "run.json").read_text() == "{}"
+
+
+def test_the_documented_cluster_is_one_that_ray_understands():
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    path = Path(__file__).parents[1] / "examples" / "cluster.yaml"
+    config = prepare_config(yaml.safe_load(path.read_text()))
+    validate_config(config)
+    assert config["provider"]["type"] == "local"
+    assert config["max_workers"] == len(config["provider"]["worker_ips"])
 
 
 def test_no_cluster_is_one_line(tmp_path: Path):

@@ -202,6 +202,22 @@ def test_an_environment_is_found_by_its_id_and_without_known_parts():
     assert plain.episode_steps == 999
 
 
+def test_an_environment_of_ones_own_is_found_by_its_module_and_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "own_environments.py").write_text(
+        "import gymnasium\n"
+        "gymnasium.register('OwnPendulum-v0', 'gymnasium.envs.classic_control:PendulumEnv', "
+        "max_episode_steps=7)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "own_environments:OwnPendulum-v0"
+    found = system(name)
+    assert (found.name, found.env_id, found.episode_steps) == (name, name, 7)
+    assert collect(found, episodes=1, seed=0).lengths.tolist() == [7]
+    del gymnasium.registry["OwnPendulum-v0"]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -9,6 +9,7 @@ import tyro
 
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
+from farstep.cli.doctor import Doctor
 from farstep.cli.fit import Fit
 from farstep.cli.iterate import Iterate
 from farstep.cli.offline import Offline
@@ -25,6 +26,7 @@ from farstep.processes import STOPPED, ctrl_c_ends_at_once
 Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Data, tyro.conf.subcommand("data")]
+    | Annotated[Doctor, tyro.conf.subcommand("doctor")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Iterate, tyro.conf.subcommand("iterate")]
     | Annotated[Offline, tyro.conf.subcommand("offline")]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -36,11 +37,17 @@ class Estimate:
         return makespan(self.jobs, workers) / 3600
 
 
-def estimate(runs: Sequence[Run], store: Store) -> Estimate:
-    """Return what has to be computed for some runs, and how long that takes."""
+def estimate(runs: Sequence[Run], store: Store, timed: Sequence[Path] = ()) -> Estimate:
+    """Return what has to be computed for some runs, and how long that takes.
+
+    Args:
+        runs: What is asked for.
+        store: Where finished ones are.
+        timed: Directories of other records, which tell times only.
+    """
     distinct = list(dict.fromkeys(runs))
     missing = with_needs(store.missing(distinct), store)
-    known = _measured(store)
+    known = _measured([store.folder, *store.records, *timed])
     seconds: Counter[str] = Counter()
     numbers = {run: number for number, run in enumerate(missing)}
     jobs, measured = [], 0
@@ -55,9 +62,9 @@ def estimate(runs: Sequence[Run], store: Store) -> Estimate:
     return Estimate(dict(kinds), dict(there), dict(seconds), measured, tuple(jobs))
 
 
-def _measured(store: Store) -> dict[str, list[float]]:
+def _measured(folders: Sequence[Path]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
-    for folder in (store.folder, *store.records):
+    for folder in folders:
         for path in folder.glob(f"*/{RECORD}"):
             record = read_record(path.parent)
             if record is not None and record["seconds"]:

@@ -4,6 +4,7 @@ import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -28,8 +29,9 @@ def system(name: str) -> System:
 
     Args:
         name: A name in `SYSTEMS`; a Gymnasium id such as `HalfCheetah-v5`; or `module:attribute`
-            for a `System` of your own, looked up from the current directory too. That is then
-            its name, so that a dataset says where its system is found.
+            for a `System` of your own, or `module:id` for an environment that the module
+            registers, looked up from the current directory too. That is then its name, so that
+            a dataset says where its system is found.
     """
     if not isinstance(name, str):
         raise FarstepError(
@@ -44,6 +46,9 @@ def system(name: str) -> System:
     if name in gymnasium.registry:
         return _without_known_parts(name)
     if ":" in name:
+        module, attribute = _module(name, from_here=True), name.partition(":")[2]
+        if not hasattr(module, attribute) and attribute in gymnasium.registry:
+            return _without_known_parts(name)
         found = import_attribute(name, from_here=True)
         if not isinstance(found, System):
             raise FarstepError(f"'{name}' is a {type(found).__name__}, not a farstep.System.")
@@ -83,26 +88,29 @@ def named_by_file(name: str) -> str:
 
 def import_attribute(reference: str, from_here: bool = False) -> Any:
     """Import `module:attribute`; `from_here`, also from the current directory."""
-    module_name, _, attribute = reference.partition(":")
-    here = str(Path.cwd())
-    if from_here and here not in sys.path:
-        sys.path.append(here)
-    try:
-        module = importlib.import_module(module_name)
-    except (ModuleNotFoundError, ValueError, TypeError) as error:
-        missing = getattr(error, "name", None)
-        if missing is not None and not module_name.startswith(missing):
-            raise
-        raise FarstepError(
-            f"'{reference}': there is no module '{module_name}' here or on the Python path."
-        ) from error
+    module, attribute = _module(reference, from_here), reference.partition(":")[2]
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]
         raise FarstepError(
-            f"'{reference}': module '{module_name}' has no '{attribute}'. "
+            f"'{reference}': module '{module.__name__}' has no '{attribute}'. "
             f"{did_you_mean(attribute, names)}"
         )
     return getattr(module, attribute)
+
+
+def _module(reference: str, from_here: bool) -> ModuleType:
+    name, here = reference.partition(":")[0], str(Path.cwd())
+    if from_here and here not in sys.path:
+        sys.path.append(here)
+    try:
+        return importlib.import_module(name)
+    except (ModuleNotFoundError, ValueError, TypeError) as error:
+        missing = getattr(error, "name", None)
+        if missing is not None and not name.startswith(missing):
+            raise
+        raise FarstepError(
+            f"'{reference}': there is no module '{name}' here or on the Python path."
+        ) from error
 
 
 def _without_known_parts(env_id: str) -> System:

@@ -1,0 +1,48 @@
+"""How much faster a sweep is with two workers than with one."""
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.harness import Result
+from farstep.fitting.config import fit_config
+from farstep.runs.scored_fit import ScoredFit
+from farstep.runs.store import Store
+from farstep.runs.sweep import sweep
+
+FITS, REPEATS = 8, 3
+
+
+def run() -> Result:
+    times = {workers: [_seconds(workers) for _ in range(REPEATS)] for workers in (1, 2)}
+    one = statistics.median(times[1])
+    rows = [
+        (
+            str(workers),
+            f"{statistics.median(found):.0f} ({min(found):.0f} to {max(found):.0f})",
+            f"{one / statistics.median(found):.2f}×",
+        )
+        for workers, found in times.items()
+    ]
+    return Result(
+        how=f"{FITS} fits of the paper's network, h = 4, ten epochs on the random set, each scored; "
+        f"starting the workers is included. Median of {REPEATS} sweeps (range). One thread "
+        "a worker in both.",
+        columns=("workers", "seconds", "speed-up"),
+        rows=rows,
+    )
+
+
+def _seconds(workers: int) -> float:
+    runs = [
+        ScoredFit(
+            "cartpole-swingup/random",
+            fit_config("paper", horizon=4, weights="decay:0.75", epochs=10, seed=seed),
+        )
+        for seed in range(FITS)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        sweep(runs, Store(Path(folder)), workers)
+        return time.perf_counter() - began

@@ -1,0 +1,165 @@
+"""Is everything there that Farstep needs? What is, what is not, and what to do."""
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+_EXTRAS = {"sb3": ("stable_baselines3", "agents of Stable-Baselines3"),
+           "ray": ("ray", "runs on a cluster"),
+           "tune": ("optuna", "searches for settings")}  # fmt: skip
+_PYTHON = (3, 11)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one look found."""
+
+    what: str
+    state: Literal["ok", "note", "bad"]
+    """`note`: it works, but something else might be meant. `bad`: something will fail."""
+    found: str
+    advice: str = ""
+
+
+def doctor(folder: Path = Path()) -> list[Finding]:
+    """Look at everything that Farstep depends on.
+
+    Args:
+        folder: Where results would be written.
+    """
+    looks: dict[str, Callable[[], Finding]] = {
+        "Python": _python,
+        "packages": _packages,
+        "accelerators": _accelerators,
+        "threads": _threads,
+        "writing": lambda: _writing(folder),
+        "pictures": _pictures,
+        "real systems": _systems,
+        "shipped datasets": _datasets,
+        "a small fit": _fit,
+    }
+    return [_safely(what, look) for what, look in looks.items()] + [_extra(n) for n in _EXTRAS]
+
+
+def _safely(what: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except Exception as error:  # whatever it is, it is what has to be told
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Finding(what, "bad", text, "install again: pip install -c constraints.txt .")
+
+
+def _python() -> Finding:
+    found = sys.version.split()[0]
+    if sys.version_info < _PYTHON:
+        return Finding("Python", "bad", found, "use Python 3.11 or newer.")
+    return Finding("Python", "ok", found)
+
+
+def _packages() -> Finding:
+    """Compare with what the package asks for; pip itself has resolved the rest."""
+    from packaging.requirements import Requirement
+
+    asked = [Requirement(text) for text in importlib.metadata.requires("farstep") or []]
+    wrong = []
+    for one in asked:
+        if one.marker is not None and not one.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            version = importlib.metadata.version(one.name)
+        except importlib.metadata.PackageNotFoundError:
+            wrong.append(f"{one.name} is missing")
+            continue
+        if not one.specifier.contains(version, prereleases=True):
+            wrong.append(f"{one.name} is {version}, not {one.specifier}")
+    if wrong:
+        advice = "install again: pip install -c constraints.txt ."
+        return Finding("packages", "bad", "; ".join(wrong), advice)
+    shown = ("farstep", "jax", "numpy", "gymnasium", "mujoco")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in shown)
+    return Finding("packages", "ok", versions)
+
+
+def _accelerators() -> Finding:
+    import jax
+
+    kinds = [device.device_kind for device in jax.devices()]
+    if jax.default_backend() == "cpu":
+        return Finding("accelerators", "ok", "none; everything runs on the processor")
+    advice = "JAX_PLATFORMS=cpu is faster for networks as small as these."
+    return Finding("accelerators", "note", ", ".join(kinds), advice)
+
+
+def _threads() -> Finding:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    names = ("OMP_NUM_THREADS", "XLA_FLAGS", "JAX_PLATFORMS")
+    set_ = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
+    found = ", ".join([f"{usable} of {os.cpu_count()} cores", *set_])
+    if (usable or 1) < (os.cpu_count() or 1):
+        advice = f"fewer cores than the machine has: give --workers {usable} to sweeps."
+        return Finding("threads", "note", found, advice)
+    return Finding("threads", "ok", found)
+
+
+def _writing(folder: Path) -> Finding:
+    from farstep.errors import FarstepError
+    from farstep.files import check_output
+
+    for place in (folder, Path(tempfile.gettempdir())):
+        try:
+            check_output(place / ".farstep-doctor")
+        except FarstepError as error:
+            return Finding("writing", "bad", str(error), "run it where you may write.")
+    return Finding("writing", "ok", f"{folder.absolute()} and {tempfile.gettempdir()}")
+
+
+def _pictures() -> Finding:
+    from matplotlib.figure import Figure
+
+    from farstep.report.figures import png
+
+    figure = Figure(figsize=(1, 1))
+    figure.subplots().plot([0, 1])
+    return Finding("pictures", "ok", f"drawn without a display ({len(png(figure))} bytes)")
+
+
+def _systems() -> Finding:
+    from farstep.systems.collect import collect
+
+    steps = collect("cartpole-swingup", "random", episodes=1, seed=0).lengths
+    return Finding("real systems", "ok", f"an episode of cartpole-swingup, {steps[0]} steps")
+
+
+def _datasets() -> Finding:
+    from farstep.datasets.shipped import load, names
+
+    counts = {name: len(load(name)) for name in names()}
+    found = ", ".join(f"{name} ({count} episodes)" for name, count in counts.items())
+    return Finding("shipped datasets", "ok", found)
+
+
+def _fit() -> Finding:
+    from farstep.datasets.shipped import load, names
+    from farstep.fitting.fit import fit
+
+    data = load(names()[0]).take(range(2))
+    model = fit(data.take([0]), data.take([1]), "paper", epochs=1, width=8, batch=256)
+    states, _ = model.rollout(data[0].states[0], data[0].actions[:10])
+    return Finding("a small fit", "ok", f"fitted and rolled out {len(states)} steps")
+
+
+def _extra(name: str) -> Finding:
+    module, purpose = _EXTRAS[name]
+    what = f"extra {name}"
+    if importlib.util.find_spec(module) is None:
+        advice = f"for {purpose}: pip install -c constraints.txt '.[{name}]' in the source tree."
+        return Finding(what, "note", "not installed", advice)
+    package = re.sub("_", "-", module)
+    return Finding(what, "ok", f"{package} {importlib.metadata.version(package)}")
