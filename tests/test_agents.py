@@ -265,7 +265,8 @@ def test_bad_settings_are_one_line(imagined: Imagination, settings, message):
 def test_presets():
     assert agent_config("paper") == AgentConfig()
     fast = agent_config("fast", steps=1000)
-    assert fast.steps == 1000 and fast.num_envs > 1
+    assert fast.steps == 1000 and fast.num_envs > 1 and fast.keep == "best"
+    assert agent_config("fast", agent="sb3:PPO").keep == "last"
     with pytest.raises(FarstepError, match="Did you mean 'fast'"):
         agent_config("fest")
     with pytest.raises(FarstepError, match="seed must be 0 or more"):

@@ -41,6 +41,18 @@ def test_imagined_states_are_the_exact_rollout():
         assert not outcome.done
 
 
+def test_angles_stay_on_the_circle():
+    turning = np.array([[0.8, -0.6], [0.6, 0.8]], np.float32)
+    circling, actions = dataclasses.replace(CART, angles=((0, 1),)), np.zeros((5, 1), np.float32)
+    for size in (0.5, 1.0, 1.5):  # models whose radius shrinks, stays and grows
+        world = imagine(model(size * turning), circling, bounds=None).world
+        place, _ = _along(world, actions)
+        exact = np.linalg.matrix_power(turning, 5) @ [1.0, 0.0]
+        np.testing.assert_allclose(place.state, exact, atol=1e-5)
+    free = imagine(model(0.5 * turning), circling, bounds=None, circles=False).world
+    np.testing.assert_allclose(_along(free, actions)[0].state, exact / 2**5, atol=1e-5)
+
+
 def test_an_episode_is_cut_off_and_a_new_one_begins():
     world = imagine(model(), CART, bounds=None, rollout=3).world
     keys = jax.random.split(KEY, 1)

@@ -20,9 +20,9 @@ EPISODES = 50
 UNSTABLE = AgentConfig(steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0)
 """An online agent with three times the usual learning rate: it learns fast, and falls back."""
 LOOP: dict[str, Any] = {
-    "config": FitConfig(compositions=20_000, batch=128, angles=((1, 2),)),
+    "config": FitConfig(members=3, compositions=12_000, batch=128, angles=((1, 2),)),
     "agent": AgentConfig(
-        steps=100_000,
+        steps=170_000,
         num_envs=10,
         gradient_steps=2,
         learning_starts=20_000,
@@ -32,11 +32,11 @@ LOOP: dict[str, Any] = {
         keep="best",
         eval_every=5_000,
     ),
-    "imagination": ImagineConfig(starts="any"),
+    "imagination": ImagineConfig(starts="any", rollout=300, member="rollout"),
     "warm": "agent",
 }
-"""Iterated batch RL: 16 000 updates of a small agent after each real episode, which the best policy
-runs, by the model. It has not been run to its end."""
+"""Iterated batch RL: 30 000 updates of a small agent after each real episode, in rollouts of three
+models; the policy that these think best runs the next one."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ def train(
         raise FarstepError("the preset is the second argument: train(where, 'fast').")
     if real and config is None:
         settings = {"steps": ONLINE_STEPS, **settings}
+    if real and isinstance(config, str):  # no model tells which policy is best
+        settings = {"keep": "last", **settings}
     if isinstance(config, AgentConfig):
         chosen = configured(config, settings)
     else:

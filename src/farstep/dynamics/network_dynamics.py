@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from farstep.choices import Target
+from farstep.dynamics.circles import on_circles
 from farstep.dynamics.contract import Dynamics, Gaussian
 from farstep.dynamics.network import (
     Network,
@@ -108,10 +109,7 @@ class NetworkDynamics(Dynamics):
             low, high = self.scaling.state_low, self.scaling.state_high
             margin = self.form.bounds * (high - low)
             state = jnp.clip(state, low - margin, high + margin)
-        for cos, sin in self.form.angles:
-            radius = jnp.sqrt(state[..., cos] ** 2 + state[..., sin] ** 2 + 1e-12)
-            state = state.at[..., cos].divide(radius).at[..., sin].divide(radius)
-        return state
+        return on_circles(state, self.form.angles)
 
 
 def _soft_clamp(x: Array, low: float, high: float) -> Array:

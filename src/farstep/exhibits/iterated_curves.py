@@ -41,7 +41,7 @@ BUDGETS = {
         seeds=(0, 1),
         systems=SYSTEMS[:1],
         fit_epochs=2,
-        agent=agent_config("fast", steps=3_000, net_arch=(64, 64)),
+        agent=agent_config("fast", steps=3_000),
         warm="agent",
     ),
     "standard": Budget(
@@ -49,7 +49,7 @@ BUDGETS = {
         seeds=(0, 1, 2),
         systems=SYSTEMS,
         fit_epochs=20,
-        agent=agent_config("fast", steps=50_000, net_arch=(128, 128)),
+        agent=agent_config("fast", steps=100_000),
         warm="agent",
     ),
     "paper": Budget(
@@ -137,7 +137,7 @@ def _loop(budget: Budget, system: str, horizon: int, seed: int) -> IteratedLoop:
         IteratedSeed(
             system=system,
             fit=replace(agents_model(horizon), epochs=budget.fit_epochs),
-            agent=replace(budget.agent, eval_episodes=0, eval_every=budget.agent.steps),
+            agent=replace(budget.agent, eval_episodes=0),
             imagination=ImagineConfig(),
             epochs=budget.epochs,
             seed=seed,

@@ -10,7 +10,8 @@ from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
-from farstep.loops.shared import agent_budget
+from farstep.imagination.config import ImagineConfig
+from farstep.loops.shared import agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run
@@ -30,6 +31,8 @@ PAPERS = {
          "expert": (730.2, 147.8)},
 }  # fmt: skip
 """By horizon and dataset, the paper's mean and its 90 % Gaussian half width over three seeds."""
+BRANCHED = ImagineConfig(starts="any", rollout=300)
+"""Where agents of a small budget live: they see more of the system from any recorded state."""
 RECOMMENDED, ONE_STEP = "recommended", "recommended, h = 1"
 
 
@@ -44,12 +47,15 @@ class Budget:
     compositions: int
     """Of the recommended ones."""
     agent: AgentConfig
+    imagination: ImagineConfig = BRANCHED
 
 
 BUDGETS = {
     "quick": Budget((0, 1), ("random",), 2, 500, agent_config("fast", steps=2_000)),
     "standard": Budget((0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("fast")),
-    "paper": Budget((0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("paper")),
+    "paper": Budget(
+        (0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("paper"), ImagineConfig()
+    ),
 }
 
 
@@ -80,7 +86,9 @@ def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
     found, _ = existing(budget.datasets)
     return {
         (short(data), line): [
-            OfflineAgent(ScoredFit(data, replace(config, seed=seed)), budget.agent)
+            OfflineAgent(
+                ScoredFit(data, replace(config, seed=seed)), budget.agent, budget.imagination
+            )
             for seed in budget.seeds
         ]
         for data in found
@@ -180,7 +188,10 @@ def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
 
 
 def _said(budget: Budget) -> str:
-    return f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}; ten real episodes each."
+    where = imagined_where(budget.imagination)
+    return (
+        f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes each."
+    )
 
 
 EXHIBIT = OfflineTable()

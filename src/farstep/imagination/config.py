@@ -28,6 +28,8 @@ class ImagineConfig:
     """What the penalty goes by; in units of the states' standard deviations."""
     bounds: float | None = 0.0
     """Keep states within the training range, widened by this share of it; None lets them go."""
+    circles: bool = True
+    """Keep the system's (cosine, sine) pairs on the circle, from which models stray."""
 
     def check(self) -> None:
         """Fail with one line if a setting makes no sense."""

@@ -156,6 +156,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
             action_low=system.signals.action_low,
             action_high=system.signals.action_high,
         ),
+        angles=system.angles if config.circles else (),
         episode_steps=config.rollout or system.episode_steps,
         transitions=config.transitions,
         penalty=float(config.penalty),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from farstep.choices import Propagation, Uncertainty
+from farstep.dynamics.circles import on_circles
 from farstep.dynamics.contract import Dynamics, Memory
 from farstep.dynamics.ensemble import Ensemble
 from farstep.imagination.familiarity import Familiarity
@@ -68,6 +69,8 @@ class World(eqx.Module):
     ending: Terminated = eqx.field(static=True)
     resetting: Reset | None = eqx.field(static=True)
     signals: Signals = eqx.field(static=True)
+    angles: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    """(cosine, sine) pairs of the states, which are kept on the circle."""
     episode_steps: int = eqx.field(static=True)
     transitions: Propagation = eqx.field(static=True)
     penalty: float = eqx.field(static=True)
@@ -81,8 +84,7 @@ class World(eqx.Module):
             state = self.resetting(start_key)
         else:
             state = self.starts[jax.random.randint(start_key, (), 0, len(self.starts))]
-        state = jnp.clip(state, self.low, self.high)
-        return Place(state, self.dynamics.begin(memory_key), jnp.zeros((), jnp.int32))
+        return Place(self._inside(state), self.dynamics.begin(memory_key), jnp.zeros((), jnp.int32))
 
     def step(
         self, place: Place, action: Float[Array, " k"], key: PRNGKeyArray
@@ -91,10 +93,11 @@ class World(eqx.Module):
         state, _, memory = advance(
             self.dynamics.step, place.memory, place.state, action, key, self.transitions
         )
-        reward = self.reward(place.state, action, jnp.clip(state, self.low, self.high))
+        state = on_circles(state, self.angles)
+        reward = self.reward(place.state, action, self._inside(state))
         finite = jnp.isfinite(state).all() & jnp.isfinite(reward)
         state = jnp.where(finite, state, place.state)
-        inside = jnp.clip(state, self.low, self.high)
+        inside = self._inside(state)
         steps = place.steps + 1
         outcome = Outcome(
             state=inside,
@@ -146,6 +149,10 @@ class World(eqx.Module):
     ) -> Bool[Array, ""]:
         """Return whether the next state ends the task."""
         return self.ending(state, action, next_state)
+
+    def _inside(self, state: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Return the state within the bounds."""
+        return jnp.clip(state, self.low, self.high)
 
     def _noticed(self) -> Float[Array, " d"]:
         """Return how far beyond the bounds counts; a dimension that never moved has its scale."""

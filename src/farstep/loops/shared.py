@@ -83,6 +83,13 @@ def agent_budget(agent: AgentConfig) -> str:
     )
 
 
+def imagined_where(how: ImagineConfig) -> str:
+    """Return where imagined episodes start and how long they are, in words."""
+    length = f"episodes of {how.rollout} steps" if how.rollout else "whole episodes"
+    start = {"first": "the data's first states", "any": "any recorded state"}
+    return f"{length} from {start.get(how.starts, 'the reset of the system')}"
+
+
 def learned_note(how: ImagineConfig, system: System) -> list[str]:
     """Return what there is to say of a reward that had to be learned."""
     if learns_reward(how, system) and how.reward is None:
