@@ -16,7 +16,7 @@ class Offline:
     """Pure-batch RL: fit a model on a dataset, train an agent inside it, run it on the real system.
 
     Every stage of every seed is kept in --out and used again; killed, it goes on where it was. The
-    headline is the last policy's return over ten real episodes. What the model promised is beside
+    headline is the policy's return over ten real episodes. What the model promised is beside
     it: the gap is what the agent made of the model's errors.
 
     Example: farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --out offline
@@ -33,14 +33,16 @@ class Offline:
     seeds: int = 3
     """How many, counting up from --seed."""
     preset: Literal["paper", "fast"] = "fast"
-    """Of the agent. paper: one system, one update a step; fast: several systems, fewer updates."""
+    """Of the agent. paper: one system, one update a step; fast: ten systems, a small
+    network, minutes."""
     agent: str = "sac"
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()
     """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
     imagine_option: tuple[str, ...] = ()
-    """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1, rollout=50,
-    starts=any, transitions=sample, reward=learned."""
+    """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
+    transitions=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
+    recorded state."""
     system: str | None = None
     """The real system, if the data do not name it."""
     workers: int = os.cpu_count() or 1

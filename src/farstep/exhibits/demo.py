@@ -11,7 +11,7 @@ from farstep.agents.curve import AgentCurve
 from farstep.exhibits.exhibit import Plan, Results, Shown
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.fitting.config import fit_config
-from farstep.loops.shared import agent_budget
+from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
 from farstep.report.agents import curve_chart
 from farstep.report.scores import r2_chart
 from farstep.report.table import Table
@@ -23,7 +23,7 @@ from farstep.scoring.score import Score
 
 DATA = "cartpole-swingup/medium"
 COMPOSITIONS = 12_000
-AGENT = agent_config("fast", steps=60_000, eval_every=15_000, eval_episodes=1)
+AGENT = agent_config("fast", steps=200_000, eval_every=20_000)
 MODELS = {
     "h = 1": fit_config("recommended", horizon=1, weights="uniform", compositions=COMPOSITIONS),
     "h = 4, decay 0.75": fit_config(
@@ -74,13 +74,16 @@ class Demo:
             tables={"models": _table(scores, found)},
             notes=[
                 f"One seed: a tour, not a result. {COMPOSITIONS} compositions a fit; "
-                f"{agent_budget(AGENT)}; ten real episodes."
+                f"{agent_budget(AGENT)}, {imagined_where(BRANCHED)}; ten real episodes."
             ],
             numbers={line: {"return": one["return"]} for line, one in found.items()},
         )
 
     def _agents(self) -> dict[str, OfflineAgent]:
-        return {line: OfflineAgent(ScoredFit(DATA, fit), AGENT) for line, fit in MODELS.items()}
+        return {
+            line: OfflineAgent(ScoredFit(DATA, fit), AGENT, BRANCHED)
+            for line, fit in MODELS.items()
+        }
 
 
 def _table(scores: Sequence[Score], found: Mapping[str, Mapping[str, Any]]) -> Table:

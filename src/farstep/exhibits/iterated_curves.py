@@ -13,7 +13,7 @@ from farstep.exhibits.offline_agent import agent_seconds
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.imagination.config import ImagineConfig
 from farstep.loops.iterate import IteratedSeed, Warm
-from farstep.loops.shared import agent_budget
+from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run, Runs
@@ -33,6 +33,7 @@ class Budget:
     fit_epochs: int
     agent: AgentConfig
     warm: Warm
+    imagination: ImagineConfig = BRANCHED
 
 
 BUDGETS = {
@@ -45,11 +46,11 @@ BUDGETS = {
         warm="agent",
     ),
     "standard": Budget(
-        epochs=12,
+        epochs=10,
         seeds=(0, 1, 2),
         systems=SYSTEMS,
         fit_epochs=20,
-        agent=agent_config("fast", steps=100_000),
+        agent=agent_config("fast", steps=75_000),
         warm="agent",
     ),
     "paper": Budget(
@@ -59,6 +60,7 @@ BUDGETS = {
         fit_epochs=50,
         agent=agent_config("paper"),
         warm="none",
+        imagination=ImagineConfig(),
     ),
 }
 
@@ -138,7 +140,7 @@ def _loop(budget: Budget, system: str, horizon: int, seed: int) -> IteratedLoop:
             system=system,
             fit=replace(agents_model(horizon), epochs=budget.fit_epochs),
             agent=replace(budget.agent, eval_episodes=0),
-            imagination=ImagineConfig(),
+            imagination=budget.imagination,
             epochs=budget.epochs,
             seed=seed,
             warm=budget.warm,
@@ -173,8 +175,8 @@ def _table(of: Mapping[int, np.ndarray]) -> Table:
 def _said(budget: Budget) -> str:
     return (
         f"{budget.epochs} epochs after a random episode, {len(budget.seeds)} seeds; at most "
-        f"{budget.fit_epochs} epochs a fit; {agent_budget(budget.agent)}; going on from the epoch "
-        f"before: {budget.warm}."
+        f"{budget.fit_epochs} epochs a fit; {agent_budget(budget.agent)}, "
+        f"{imagined_where(budget.imagination)}; going on from the epoch before: {budget.warm}."
     )
 
 

@@ -11,7 +11,7 @@ from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.shared import agent_budget, imagined_where
+from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run
@@ -31,8 +31,6 @@ PAPERS = {
          "expert": (730.2, 147.8)},
 }  # fmt: skip
 """By horizon and dataset, the paper's mean and its 90 % Gaussian half width over three seeds."""
-BRANCHED = ImagineConfig(starts="any", rollout=300)
-"""Where agents of a small budget live: they see more of the system from any recorded state."""
 RECOMMENDED, ONE_STEP = "recommended", "recommended, h = 1"
 
 

@@ -15,7 +15,8 @@ class ImagineConfig:
     starts: Starts = "first"
     """Where episodes start: the data's first states, any of its states, or the system's reset."""
     rollout: int | None = None
-    """Steps of an episode; None is the system's. Short ones from any state branch off the data."""
+    """Steps of an episode, at most the system's, which None is. Short ones from any state branch
+    off the data."""
     transitions: Propagation = "mean"
     """The next state is the model's mean, or a sample."""
     member: Choice | None = None

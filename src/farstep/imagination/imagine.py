@@ -157,7 +157,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
             action_high=system.signals.action_high,
         ),
         angles=system.angles if config.circles else (),
-        episode_steps=config.rollout or system.episode_steps,
+        episode_steps=min(config.rollout or system.episode_steps, system.episode_steps),
         transitions=config.transitions,
         penalty=float(config.penalty),
         uncertainty_of=config.uncertainty,

@@ -58,7 +58,7 @@ _RESULT = "result.json"
 _FRESH = 1_000_000
 """Added to the seed: other episodes than the evaluations', which chose the best policy."""
 _EPISODES = 10
-"""Of the last policy on the real system, for the result."""
+"""Of the policy on the real system, for the result."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ def offline(
 ) -> Offline:
     """Fit a model on a dataset, train an agent inside it, and run it on the real system.
 
-    The headline is the last policy's mean return over ten real episodes, as in the paper; the
-    best policy was chosen by looking at the real system, which batch RL may not do.
+    The headline is the policy's mean return over ten real episodes; the best policy of the real
+    evaluations was chosen by looking at the real system, which batch RL may not do.
 
     Args:
         data: The name of a shipped set, a path, or episodes.
@@ -198,7 +198,8 @@ def offline(
         agent: The name of a preset; settings such as `{"preset": "fast", "steps": 100_000}`; or an
             `AgentConfig`.
         system: What is known of the system; the data's own without it.
-        imagination: Settings of `imagine`, such as `{"bounds": 0.1}`. With `reward="learned"`, or
+        imagination: Settings of `imagine`, such as `{"bounds": 0.1}`; episodes of 300 steps
+            from any recorded state without others. With `reward="learned"`, or
             where the system's reward is not known, the reward is learned.
         workers: Processes of one thread each; 1 runs in this process.
         force: Start over where `out` holds other settings.

@@ -19,6 +19,10 @@ from farstep.imagination.imagine import require_sb3
 from farstep.systems.system import System
 from farstep.weights import Profile
 
+BRANCHED = ImagineConfig(starts="any", rollout=300)
+"""Where the loops' agents live unless something else is said: in short episodes from any recorded
+state they see more of the system than in whole ones from its first states."""
+
 
 def model_settings(
     config: FitConfig | str, settings: Mapping[str, Any]
@@ -47,8 +51,7 @@ def imagine_settings(
     given: ImagineConfig | Mapping[str, Any] | None, members: int
 ) -> ImagineConfig:
     """Return the imagined system's settings, checked against a model of some members."""
-    chosen = given if isinstance(given, ImagineConfig) else ImagineConfig()
-    chosen = replaced(chosen, given) if isinstance(given, Mapping) else chosen
+    chosen = given if isinstance(given, ImagineConfig) else replaced(BRANCHED, given or {})
     chosen.check()
     chosen.check_members(members)
     return chosen
