@@ -28,12 +28,14 @@ format: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 
-# The two pictures of the README. The same network and as many compositions: only the objective differs.
+# The two pictures of the README.
+FIT := $(BIN)/farstep fit cartpole-swingup/random --preset paper --target delta --epochs 5
 figures: .venv/installed
 	rm -rf build/figures
-	$(BIN)/farstep fit cartpole-swingup/medium --horizon 1 --weights uniform --compositions 12000 --out build/figures/h1
-	$(BIN)/farstep fit cartpole-swingup/medium --horizon 4 --weights decay:0.75 --compositions 12000 --out build/figures/h4
-	$(BIN)/farstep score build/figures/h1 build/figures/h4 --data cartpole-swingup/medium --horizon 100 --out build/figures/score
+	$(FIT) --horizon 1 --weights uniform --out build/figures/h1
+	$(FIT) --horizon 4 --weights decay:0.75 --out build/figures/h4
+	$(BIN)/farstep score build/figures/h1 build/figures/h4 --data cartpole-swingup/random --horizon 100 \
+		--out build/figures/score
 	cp build/figures/score/r2.png build/figures/score/animation.gif docs/figures/
 
 docs: .venv/installed-dev

@@ -52,7 +52,7 @@ def measured(system: str) -> dict[str, Any]:
     seconds, scored = _timed(lambda: score({"model": model}, parts[2], HORIZON, references=False))
     found[f"score {len(parts[2])} episodes 1 to {HORIZON} steps ahead, s"] = seconds
     imagined = imagine(model, system, parts[0])
-    options = {"steps": STEPS, "eval_every": STEPS, "eval_episodes": 0}
+    options: dict[str, Any] = {"steps": STEPS, "eval_every": STEPS, "eval_episodes": 0}
     seconds, agent = _timed(lambda: train(imagined, "fast", seed=0, **options))
     found[f"agent, {STEPS} imagined steps, s"] = seconds
     seconds, real = _timed(lambda: collect(system, agent.policy, episodes=TRIALS, seed=1))
@@ -72,4 +72,4 @@ def _timed(stage: Callable[[], T]) -> tuple[float, T]:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
