@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format bench docs constraints clean
+.PHONY: demo test check format bench docs figures constraints clean
 
 demo: .venv/installed
 	rm -rf demo
@@ -27,6 +27,16 @@ format: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
+
+# The two pictures of the README.
+FIT := $(BIN)/farstep fit cartpole-swingup/random --preset paper --target delta --epochs 5
+figures: .venv/installed
+	rm -rf build/figures
+	$(FIT) --horizon 1 --weights uniform --out build/figures/h1
+	$(FIT) --horizon 4 --weights decay:0.75 --out build/figures/h4
+	$(BIN)/farstep score build/figures/h1 build/figures/h4 --data cartpole-swingup/random --horizon 100 \
+		--out build/figures/score
+	cp build/figures/score/r2.png build/figures/score/animation.gif docs/figures/
 
 docs: .venv/installed-dev
 	$(BIN)/mkdocs build --strict

@@ -26,8 +26,8 @@ def run() -> Result:
         for workers, found in times.items()
     ]
     return Result(
-        how=f"{FITS} fits of the paper's network, h = 4, ten epochs on the random set, scored; "
-        f"starting the workers is included. Median of {REPEATS} sweeps (range). One thread "
+        how=f"{FITS} fits of the paper's network, h = 4, ten epochs on the random set, each "
+        f"scored; starting the workers is included. Median of {REPEATS} sweeps (range). One thread "
         "a worker in both.",
         columns=("workers", "seconds", "speed-up"),
         rows=rows,

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.harness import Result
-from farstep import Episodes, Signals, Windows
+from farstep import Episodes, Signals
+from farstep.windows import Windows
 
 STEPS, EPISODES, D, K, BATCH = 1_000_000, 1_000, 5, 1, 64
 

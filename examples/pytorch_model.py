@@ -6,6 +6,7 @@ Run it with `python examples/pytorch_model.py`; the extra `sb3` installs PyTorch
 import torch
 
 import farstep as fs
+from farstep.evaluation.evaluate import Evaluation
 
 
 class Model(torch.nn.Module):
@@ -39,7 +40,7 @@ def trained(data: fs.Episodes, updates: int = 300) -> Model:
     return model.eval()
 
 
-def main(horizon: int = 50) -> fs.Evaluation:
+def main(horizon: int = 50) -> Evaluation:
     """Train, score beside the references, and draw."""
     train, _, test = fs.load("cartpole-swingup/random").split(seed=0)
     result = fs.score({"PyTorch": trained(train)}, test, horizon, train=train)

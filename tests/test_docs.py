@@ -2,10 +2,15 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from markdown.extensions.toc import slugify
+
+import farstep as package
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -59,11 +64,44 @@ def test_code_blocks_run(
     assert ran
 
 
+def _headings(page: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return {slugify(line, "-") for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str):
-    for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", _text(page)):
-        if "://" not in link:
-            assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
+    for link, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", _text(page)):
+        if "://" in link:
+            continue
+        target = (ROOT / page).parent / link if link else ROOT / page
+        assert target.exists(), f"{page}: {link}"
+        if anchor:
+            assert anchor in _headings(target), f"{page}: {link}#{anchor}"
+
+
+def test_a_heading_is_found_by_its_anchor(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# The R²\n\n## How *far*, really?\n\n```sh\n# no heading\n```\n")
+    assert _headings(page) == {"the-r2", "how-far-really"}
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path):
+    """With every command's help, every docstring, and every link and anchor that MkDocs sees."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    help_page = (tmp_path / "cli" / "index.html").read_text()
+    assert "usage: farstep data convert" in help_page
+    assert "usage: farstep doctor" in help_page
+
+
+def test_the_reference_has_every_public_name():
+    listed = re.findall(r"^::: farstep\.(.+)$", _text("docs/reference.md"), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    public = {f"{getattr(package, name).__module__}.{name}" for name in package.__all__}
+    assert public - {f"farstep.{name}" for name in listed} == set()
+    assert f"The {len(public)} names" in _text("docs/reference.md")
 
 
 def test_included_files_exist():

@@ -25,6 +25,7 @@ from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import fit_config
+from farstep.runs import store as store_module
 from farstep.runs.board import Board, report_to
 from farstep.runs.estimate import estimate
 from farstep.runs.makespan import Job, makespan
@@ -270,3 +271,19 @@ def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Cal
         assert message in done.err
     done = farstep("runs", "list", "--folder", tmp_path / "nowhere")
     assert "there is no directory" in done.err
+
+
+def test_the_revision_is_farsteps_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Installed into a virtual environment inside another project's checkout, it has none."""
+    identity = ["-c", "user.name=x", "-c", "user.email=x"]
+    for words in (["init", "-q"], [*identity, "commit", "-q", "--allow-empty", "-m", "theirs"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    revision = store_module.revision.__wrapped__
+    inside = tmp_path / "src" / "farstep" / "runs" / "store.py"
+    inside.parent.mkdir(parents=True)
+    monkeypatch.setattr(store_module, "__file__", str(inside))
+    assert len(revision()) == 12
+    installed = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "farstep" / "runs"
+    installed.mkdir(parents=True)
+    monkeypatch.setattr(store_module, "__file__", str(installed / "store.py"))
+    assert revision() is None

@@ -3,18 +3,22 @@
 import importlib.metadata
 import importlib.util
 import os
-import re
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _EXTRAS = {"sb3": ("stable_baselines3", "agents of Stable-Baselines3"),
            "ray": ("ray", "runs on a cluster"),
            "tune": ("optuna", "searches for settings")}  # fmt: skip
 _PYTHON = (3, 11)
+_AGAIN = "install Farstep again, into a new virtual environment."
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ def doctor(folder: Path = Path()) -> list[Finding]:
         "shipped datasets": _datasets,
         "a small fit": _fit,
     }
-    return [_safely(what, look) for what, look in looks.items()] + [_extra(n) for n in _EXTRAS]
+    extras = {f"extra {name}": lambda name=name: _extra(name) for name in _EXTRAS}
+    return [_safely(what, look) for what, look in (looks | extras).items()]
 
 
 def _safely(what: str, look: Callable[[], Finding]) -> Finding:
@@ -53,35 +58,49 @@ def _safely(what: str, look: Callable[[], Finding]) -> Finding:
         return look()
     except Exception as error:  # whatever it is, it is what has to be told
         text = f"{type(error).__name__}: {error}".splitlines()[0]
-        return Finding(what, "bad", text, "install again: pip install -c constraints.txt .")
+        return Finding(what, "bad", text, _AGAIN)
 
 
 def _python() -> Finding:
-    found = sys.version.split()[0]
+    found = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < _PYTHON:
         return Finding("Python", "bad", found, "use Python 3.11 or newer.")
     return Finding("Python", "ok", found)
 
 
-def _packages() -> Finding:
-    """Compare with what the package asks for; pip itself has resolved the rest."""
+def _requirements(extra: str = "") -> "Iterator[Requirement]":
+    """Yield what the package asks for: always, or with an extra only."""
     from packaging.requirements import Requirement
 
-    asked = [Requirement(text) for text in importlib.metadata.requires("farstep") or []]
-    wrong = []
-    for one in asked:
-        if one.marker is not None and not one.marker.evaluate({"extra": ""}):
-            continue
+    for text in importlib.metadata.requires("farstep") or []:
+        one = Requirement(text)
+        always = one.marker is None or one.marker.evaluate({"extra": ""})
+        if (always and not extra) or (
+            not always and one.marker is not None and one.marker.evaluate({"extra": extra})
+        ):
+            yield one
+
+
+def _install(wanted: "list[Requirement]") -> str:
+    # Not `pip install farstep[…]`: that needs to know where this Farstep came from.
+    return shlex.join(["pip", "install", *(f"{one.name}{one.specifier}" for one in wanted)])
+
+
+def _packages() -> Finding:
+    """Compare with what the package asks for; pip itself has resolved the rest."""
+    wrong, wanted = [], []
+    for one in _requirements():
         try:
             version = importlib.metadata.version(one.name)
         except importlib.metadata.PackageNotFoundError:
             wrong.append(f"{one.name} is missing")
+            wanted.append(one)
             continue
         if not one.specifier.contains(version, prereleases=True):
             wrong.append(f"{one.name} is {version}, not {one.specifier}")
+            wanted.append(one)
     if wrong:
-        advice = "install again: pip install -c constraints.txt ."
-        return Finding("packages", "bad", "; ".join(wrong), advice)
+        return Finding("packages", "bad", "; ".join(wrong), _install(wanted))
     shown = ("farstep", "jax", "numpy", "gymnasium", "mujoco")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in shown)
     return Finding("packages", "ok", versions)
@@ -93,7 +112,7 @@ def _accelerators() -> Finding:
     kinds = [device.device_kind for device in jax.devices()]
     if jax.default_backend() == "cpu":
         return Finding("accelerators", "ok", "none; everything runs on the processor")
-    advice = "JAX_PLATFORMS=cpu is faster for networks as small as these."
+    advice = "for networks as small as these the processor may be faster: try JAX_PLATFORMS=cpu."
     return Finding("accelerators", "note", ", ".join(kinds), advice)
 
 
@@ -116,7 +135,8 @@ def _writing(folder: Path) -> Finding:
         try:
             check_output(place / ".farstep-doctor")
         except FarstepError as error:
-            return Finding("writing", "bad", str(error), "run it where you may write.")
+            advice = "give --out, or TMPDIR, a directory where you may write."
+            return Finding("writing", "bad", str(error), advice)
     return Finding("writing", "ok", f"{folder.absolute()} and {tempfile.gettempdir()}")
 
 
@@ -159,7 +179,7 @@ def _extra(name: str) -> Finding:
     module, purpose = _EXTRAS[name]
     what = f"extra {name}"
     if importlib.util.find_spec(module) is None:
-        advice = f"for {purpose}: pip install -c constraints.txt '.[{name}]' in the source tree."
+        advice = f"for {purpose}: {_install(list(_requirements(name)))}"
         return Finding(what, "note", "not installed", advice)
-    package = re.sub("_", "-", module)
+    package = module.replace("_", "-")
     return Finding(what, "ok", f"{package} {importlib.metadata.version(package)}")

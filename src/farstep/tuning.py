@@ -240,8 +240,8 @@ def _checked(
 def _optuna() -> Any:
     if importlib.util.find_spec("optuna") is None:
         raise FarstepError(
-            "Optuna is not installed; install the extra tune, such as pip install '.[tune]' in "
-            "the source tree."
+            "Optuna is not installed; it is the extra tune, and farstep doctor says how to "
+            "install it."
         )
     import optuna
 

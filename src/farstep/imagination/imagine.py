@@ -181,8 +181,8 @@ def require_sb3() -> None:
     """Fail if Stable-Baselines3 is not there."""
     if importlib.util.find_spec("stable_baselines3") is None:
         raise FarstepError(
-            "Stable-Baselines3 is not installed; install the extra sb3, such as pip "
-            "install '.[sb3]' in the source tree."
+            "Stable-Baselines3 is not installed; it is the extra sb3, and farstep doctor says how "
+            "to install it."
         )
 
 

@@ -123,8 +123,7 @@ def _check(address: str) -> None:
 def _ray() -> Any:
     if importlib.util.find_spec("ray") is None:
         raise FarstepError(
-            "Ray is not installed; install the extra ray, such as pip install '.[ray]' in the "
-            "source tree."
+            "Ray is not installed; it is the extra ray, and farstep doctor says how to install it."
         )
     import ray
 

@@ -106,11 +106,13 @@ def read_record(place: Path) -> dict[str, Any] | None:
 @cache
 def revision() -> str | None:
     """Return the revision of the source, if it is a Git checkout."""
-    here = Path(__file__).parent
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():  # an installed package may lie in someone else's checkout
+        return None
     try:
         told = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=here,
+            cwd=root,
             capture_output=True,
             text=True,
             check=True,
