@@ -30,14 +30,10 @@ def in_a_process(name: str, numbers: range, memory: int = 8) -> dict[int, str]:
         rest = range(numbers.start + len(found), numbers.stop)
         with tempfile.TemporaryDirectory() as folder:
             arguments = [name, folder, str(rest.start), str(rest.stop), str(memory)]
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.mutate", "--worker", *arguments],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            found |= dict(_lines(process))
-            code = process.wait()
+            command = [sys.executable, "-m", "tests.faults.mutate", "--worker", *arguments]
+            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+                found |= dict(_lines(process))
+            code = process.returncode
         if len(found) < len(numbers):
             number = numbers.start + len(found)
             found[number] = f"fault: ended the process with {code}" if code else "fault: no answer"
@@ -55,17 +51,15 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[tuple[int, str]]:
             said.put(line)
         said.put(None)
 
-    threading.Thread(target=listen, daemon=True).start()
-    while True:
-        try:
-            line = said.get(timeout=_LIMIT)
-        except queue.Empty:
-            process.kill()
-            return
-        if line is None:
-            return
-        number, outcome = json.loads(line)
-        yield number, outcome
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        while (line := said.get(timeout=_LIMIT)) is not None:
+            number, outcome = json.loads(line)
+            yield number, outcome
+    except queue.Empty:
+        process.kill()
+    thread.join()
 
 
 def _worker(name: str, folder: str, start: str, stop: str, memory: str) -> None:

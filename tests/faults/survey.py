@@ -75,12 +75,12 @@ def mutated(name: str, folder: Path, numbers: range) -> Iterator[tuple[int, str]
         yield number, check(outcome(sample, expected), sample.sealed and not inside)
 
 
-def truncated(name: str, folder: Path, every: int = 1) -> Counter[str]:
-    """Count what comes of every truncation of a file."""
+def truncated(name: str, folder: Path, most: int | None = None) -> Counter[str]:
+    """Count what comes of every truncation of a file, or of so many at equal distances."""
     sample = FORMATS[name](folder)
     whole, expected = sample.path.read_bytes(), sample.read()
     found: Counter[str] = Counter()
-    for size in range(0, len(whole), every):
+    for size in range(0, len(whole), -(-len(whole) // most) if most else 1):
         _replace(sample.path, whole[:size])
         found[check(outcome(sample, expected), sample.sealed)] += 1
     return found

@@ -25,10 +25,7 @@ def test_damage_to_what_the_hdf5_library_reads_is_a_clear_error():
     assert found[REFUSED] > 100
 
 
-def test_a_crash_and_a_hang_would_be_seen(monkeypatch: pytest.MonkeyPatch):
-    """The worker has too little memory to start in: every number is a fault."""
-    found = in_a_process("csv", range(2), memory=0)
-    assert [outcome.startswith("fault: ended the process") for outcome in found.values()] == [
-        True,
-        True,
-    ]
+def test_the_end_of_the_process_would_be_seen():
+    """The worker has too little memory to start in."""
+    (found,) = in_a_process("csv", range(1), memory=0).values()
+    assert found.startswith("fault: ended the process")

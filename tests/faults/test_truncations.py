@@ -1,4 +1,4 @@
-"""Files that are cut off, at every byte: a clear error, or what was written."""
+"""Files that are cut off; `python -m tests.faults.truncate` does it at every byte."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from tests.faults.survey import OTHER, REFUSED, truncated
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_truncation_is_a_clear_error(name: str, tmp_path: Path):
-    found = truncated(name, tmp_path)
+def test_a_truncation_is_a_clear_error(name: str, tmp_path: Path):
+    found = truncated(name, tmp_path, most=150)
     assert not [outcome for outcome in found if outcome.startswith("fault")]
     assert found[REFUSED] > 0.9 * found.total()
     if name != "csv":  # which may end on a whole row: that is a shorter log

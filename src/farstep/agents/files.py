@@ -107,7 +107,7 @@ class AgentFiles:
             )
 
     @staticmethod
-    def _identity(path: Path) -> str | None:
+    def _identity(path: Path) -> Any:
         return tensors.decode(path, "checkpoint")[1].get("identity")
 
     def write(self, progress: Progress) -> None:
