@@ -18,16 +18,19 @@ class Result:
     how: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    command: str | None = None
+    """What makes it again, if it is no benchmark of that name."""
 
 
 def save(name: str, result: Result) -> str:
     """Write a table as Markdown, which the documentation includes, and return it."""
+    command = result.command or f"python -m benchmarks {name}"
     lines = [
         "| " + " | ".join(result.columns) + " |",
         "|" + "---|" * len(result.columns),
         *("| " + " | ".join(row) + " |" for row in result.rows),
         "",
-        f"{result.how} Command: `python -m benchmarks {name}`. Machine: {machine()}.",
+        f"{result.how} Command: `{command}`. Machine: {machine()}.",
     ]
     text = "\n".join(lines) + "\n"
     RESULTS.mkdir(exist_ok=True)

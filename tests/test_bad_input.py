@@ -14,6 +14,7 @@ import pytest
 from farstep.datasets.reading import write
 from farstep.episodes import Episodes
 from farstep.signals import Signals
+from small_disk import needs_unshare, on_a_disk_of
 
 
 @pytest.fixture
@@ -129,24 +130,17 @@ def test_wrong_words_on_the_command_line_are_exit_code_2(farstep: Callable, comm
     assert farstep(*command).code == 2
 
 
-needs_unshare = pytest.mark.skipif(
-    shutil.which("unshare") is None, reason="needs Linux's unshare to mount a small disk"
-)
-
-
-def _on_a_disk_of(
+def _beside_what_is_there(
     size: str, options: str, script: str, folder: Path
 ) -> subprocess.CompletedProcess:
-    """Run a shell script where `disk` is a file system of its own, in a private namespace."""
-    (folder / "disk").mkdir(exist_ok=True)
-    mount = f"mount -t tmpfs -o size={size} none disk"
+    """Run a script on a small disk that holds datasets; they must be the same afterwards."""
     remount = f"mount -o remount,{options} disk" if options else "true"
-    return subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-         f"{mount} && cp -r good good.npz disk/ && {remount} && {script}; code=$?; "
-         "ls -A disk; cmp disk/good.npz good.npz && diff -r disk/good good && exit $code"],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    compared = "cmp disk/good.npz good.npz && diff -r disk/good good && exit $code"
+    return on_a_disk_of(
+        size,
+        f"cp -r good good.npz disk/ && {remount} && {script}; code=$?; ls -A disk; {compared}",
+        folder,
+    )
 
 
 @pytest.fixture
@@ -169,7 +163,7 @@ def big(folder: Path) -> Path:
 @pytest.mark.parametrize("target", ["disk/good.npz", "disk/good", "disk/new.csv", "disk/n.parquet"])
 def test_a_full_disk_keeps_what_was_there(big: Path, target: str):
     python = f"{sys.executable} -m farstep data convert big.npz {target} --force"
-    done = _on_a_disk_of("200k", "", python, big)
+    done = _beside_what_is_there("200k", "", python, big)
     assert done.returncode == 2, done.stderr
     assert "the disk is full" in done.stderr
     assert "Traceback" not in done.stderr
@@ -179,7 +173,7 @@ def test_a_full_disk_keeps_what_was_there(big: Path, target: str):
 @needs_unshare
 def test_a_read_only_disk_is_said(big: Path):
     python = f"{sys.executable} -m farstep data convert good.npz disk/new.npz"
-    done = _on_a_disk_of("200k", "ro", python, big)
+    done = _beside_what_is_there("200k", "ro", python, big)
     assert done.returncode == 2, done.stderr
     assert "read-only" in done.stderr
     assert "Traceback" not in done.stderr

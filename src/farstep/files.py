@@ -10,11 +10,14 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 from farstep.errors import FarstepError
 
 WRITING = threading.RLock()
 """Held while something is written: who ends the process waits for it."""
+_LOCK = ".lock"
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 SINGLE = ("",)
 """The contents of an output that is one file."""
 
@@ -28,7 +31,7 @@ def check_output(path: Path, force: bool = False, names: Collection[str] = SINGL
         names: The files that will be in it: `SINGLE` for one file, relative names for a directory.
             A directory that holds anything else is never replaced.
     """
-    with _explained(path):
+    with explained(path):
         if path.exists():
             _check_replaceable(path, force, names)
         existing = next(parent for parent in path.absolute().parents if parent.exists())
@@ -46,7 +49,7 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
         force: Replace what is there. Without it, an existing path is an error.
     """
     check_output(path, force, list(contents))
-    with WRITING, _explained(path):
+    with WRITING, explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
@@ -60,13 +63,42 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time work in a directory; the others wait. A killed one lets go."""
-    with _explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("w")
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """Let one process at a time work in a directory; the others wait. A killed one lets go.
+
+    If the work fails before anything is written, a new directory is removed again.
+    """
+    new = not folder.exists()
+    with _lock_of(folder):
+        try:
+            yield
+        except BaseException:
+            if new and folder.exists() and [path.name for path in folder.iterdir()] == [_LOCK]:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _lock_of(folder: Path) -> IO[str]:
+    """Return the open file by which a directory is locked, once it is this process's."""
+    with explained(folder):
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                file = (folder / _LOCK).open("w")
+            except OSError as error:
+                if error.errno in _READ_ONLY:  # what is there can be read without a lock
+                    return Path(os.devnull).open("w")
+                raise
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), (folder / _LOCK).stat()):
+                    return file
+            file.close()  # the directory was removed while we waited
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what writes that were killed have left in a directory."""
+    for path in folder.glob(".*.part"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _check_replaceable(path: Path, force: bool, names: Collection[str]) -> None:
@@ -121,7 +153,8 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Say in one line why something cannot be written, and what to do."""
     try:
         yield
     except OSError as error:

@@ -20,7 +20,7 @@ from farstep.dynamics.description import (
     empty_reward,
 )
 from farstep.dynamics.reward import RewardHead
-from farstep.errors import FarstepError, one_line
+from farstep.errors import FarstepError
 from farstep.files import publish
 from farstep.rollout import rollouts
 from farstep.signals import Signals
@@ -128,16 +128,16 @@ def load_model(path: str | Path) -> Model:
     arrays, header = tensors.decode(path, "model")
     if "dynamics" not in header:
         raise FarstepError(f"{path} holds no model; if it is a policy, read it with load_policy.")
-    try:
+    with tensors.understood(path, "model"):
         if header["format"] != _FORMAT:
             raise FarstepError(f"is of format {header['format']}; install a newer Farstep.")
         return Model(
-            dynamics=tensors.from_arrays(empty_dynamics(header["dynamics"]), arrays),
+            dynamics=tensors.from_arrays(empty_dynamics(header["dynamics"], len(arrays)), arrays),
             signals=Signals.from_json(header["signals"]),
             system=header["system"],
-            config=header["config"],
-            reward=tensors.from_arrays(empty_reward(header.get("reward")), arrays, _REWARD),
-            record=header["record"],
+            config=dict(header["config"]),
+            reward=tensors.from_arrays(
+                empty_reward(header.get("reward"), len(arrays)), arrays, _REWARD
+            ),
+            record=dict(header["record"]),
         )
-    except (KeyError, TypeError, FarstepError) as error:
-        raise FarstepError(f"{path} is not a readable model: {one_line(error)}") from error

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farstep import tensors
-from farstep.errors import FarstepError, one_line
+from farstep.errors import FarstepError
 from farstep.files import publish
 from farstep.signals import Signals
 
@@ -113,7 +113,7 @@ def load_policy(path: str | Path) -> Policy:
     path = Path(path)
     path = path / POLICY_FILE if path.is_dir() else path
     arrays, header = tensors.decode(path, "policy")
-    try:
+    with tensors.understood(path, "policy"):
         if "policy" not in header:
             raise FarstepError("it holds something else.")
         if header["format"] != _FORMAT:
@@ -122,16 +122,17 @@ def load_policy(path: str | Path) -> Policy:
         if form["activation"] not in _ACTIVATIONS or form["output"] not in ("squash", "clip"):
             raise FarstepError(f"its form {form} is unknown.")
         signals = Signals.from_json(header["signals"])
+        bounds = np.array([*signals.action_low, *signals.action_high])
+        if form["output"] == "squash" and not (abs(bounds) < np.finfo(np.float32).max).all():
+            raise FarstepError("its actions are stretched to bounds, but they have none.")
         return Policy(
             layers=_layers(arrays, signals),
             signals=signals,
             system=header["system"],
             activation=form["activation"],
             output=form["output"],
-            record=header["record"],
+            record=dict(header["record"]),
         )
-    except (KeyError, TypeError, FarstepError) as error:
-        raise FarstepError(f"{path} is not a readable policy: {one_line(error)}") from error
 
 
 def _arrays(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -1,8 +1,9 @@
 """Named arrays and a JSON header in one safetensors file: loading it cannot run code."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,31 +14,52 @@ import safetensors.numpy
 from farstep.errors import FarstepError, one_line
 
 T = TypeVar("T")
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
+"""What is raised where a header is whole, but not what it should be."""
 
 
 def encode(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
-    """Return the file's bytes; the header keeps a SHA-256 of the arrays."""
+    """Return the file's bytes, with a SHA-256 of the arrays and of the header."""
     ordered = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
-    text = json.dumps({**header, "sha256": digest(ordered)}, allow_nan=False)
-    return safetensors.numpy.save(ordered, metadata={"farstep": text})
+    text = json.dumps(dict(header), allow_nan=False)
+    seal = _seal(digest(ordered), text)
+    return safetensors.numpy.save(ordered, metadata={"farstep": text, "sha256": seal})
 
 
 def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read a file of `what`; a truncated, damaged or foreign one is a clear error."""
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get("farstep")
+            metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(text) if text is not None else None
+        text = metadata.get("farstep", "null")
+        header = json.loads(text)
     except FileNotFoundError as error:
         raise FarstepError(f"there is no {what} at {path}.") from error
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise FarstepError(f"{path} is not a readable {what}: {one_line(error)}") from error
     if not isinstance(header, dict):
         raise FarstepError(f"{path} was not written by Farstep; it is no {what}.")
-    if header.pop("sha256", None) != digest(arrays):
-        raise FarstepError(f"{path} is damaged: its numbers are not those that were written.")
+    numbers = digest(arrays)
+    # Files of before the header was sealed too keep a hash of the arrays in it.
+    old = header.pop("sha256", None) == numbers and "sha256" not in metadata
+    if not old and metadata.get("sha256") != _seal(numbers, text):
+        raise FarstepError(f"{path} is damaged: its contents are not those that were written.")
     return arrays, header
+
+
+def _seal(numbers: str, text: str) -> str:
+    return hashlib.sha256(f"{numbers} {text}".encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def understood(path: Path, what: str) -> Iterator[None]:
+    """Say which file it is if something in it is not as it should be."""
+    try:
+        yield
+    except UNREADABLE as error:
+        told = one_line(error) if isinstance(error, FarstepError) else repr(error)
+        raise FarstepError(f"{path} is not a readable {what}: {told}") from error
 
 
 def to_arrays(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:

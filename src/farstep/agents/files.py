@@ -1,6 +1,5 @@
 """What an agent keeps on disk: checkpoints while it learns, then its policies and its curve."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from farstep.agents.curve import AgentCurve
 from farstep.agents.networks import Layers
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
-from farstep.files import check_output, publish
+from farstep.files import check_output, publish, remove_parts
 from farstep.policy import POLICY_FILE, Policy, load_policy
 
 BEST_FILE = "best.safetensors"
@@ -80,11 +79,14 @@ class AgentFiles:
                 f"{self.folder} holds an agent with other settings, model or data; choose another "
                 "place, or pass --force (force=True) to start over."
             )
-        curve, path = AgentCurve.from_json(policy.record["curve"]), self.folder / _LEARNER
+        with tensors.understood(self.folder / POLICY_FILE, "policy"):
+            curve = AgentCurve.from_json(policy.record["curve"])
+        path = self.folder / _LEARNER
         if learner is None or not path.exists():
             return Agent(policy, best, curve)
         arrays, _ = tensors.decode(path, "learner")
-        return Agent(policy, best, curve, learner=tensors.from_arrays(learner, arrays))
+        with tensors.understood(path, "learner"):
+            return Agent(policy, best, curve, learner=tensors.from_arrays(learner, arrays))
 
     def check(self) -> None:
         """Fail now if the results could not be written at the end, or another's would be lost.
@@ -98,11 +100,15 @@ class AgentFiles:
         if self.force:
             for name in (POLICY_FILE, BEST_FILE, _LEARNER, _CHECKPOINT):
                 (self.folder / name).unlink(missing_ok=True)
-        elif path.exists() and tensors.decode(path, "checkpoint")[1]["identity"] != self.identity:
+        elif path.exists() and self._identity(path) != self.identity:
             raise FarstepError(
                 f"{self.folder} holds an unfinished agent with other settings, model or data; "
                 "continue that one, choose another place, or pass --force (force=True)."
             )
+
+    @staticmethod
+    def _identity(path: Path) -> Any:
+        return tensors.decode(path, "checkpoint")[1].get("identity")
 
     def write(self, progress: Progress) -> None:
         """Replace the checkpoint, atomically. Of the replay only what is filled is stored."""
@@ -122,18 +128,20 @@ class AgentFiles:
         """Return the checkpoint, in the shape of `like`; None if there is none yet."""
         if self.folder is None or not (self.folder / _CHECKPOINT).exists():
             return None
-        arrays, header = tensors.decode(self.folder / _CHECKPOINT, "checkpoint")
+        path = self.folder / _CHECKPOINT
+        arrays, header = tensors.decode(path, "checkpoint")
         rows, capacity = f"state{_ROWS}", like.replay.rows.shape[0]
-        filled = arrays[rows]
-        arrays[rows] = np.zeros((capacity, filled.shape[1]), filled.dtype)
-        arrays[rows][: len(filled)] = filled
-        kept = any(name.startswith("kept") for name in arrays)
-        return Progress(
-            state=tensors.from_arrays(like, arrays, "state"),
-            best=tensors.from_arrays(like.learner.actor, arrays, "best"),
-            curve=AgentCurve.from_json(header["curve"]),
-            kept=tensors.from_arrays(like.learner, arrays, "kept") if kept else None,
-        )
+        with tensors.understood(path, "checkpoint"):
+            filled = arrays[rows]
+            arrays[rows] = np.zeros((capacity, filled.shape[1]), filled.dtype)
+            arrays[rows][: len(filled)] = filled
+            kept = any(name.startswith("kept") for name in arrays)
+            return Progress(
+                state=tensors.from_arrays(like, arrays, "state"),
+                best=tensors.from_arrays(like.learner.actor, arrays, "best"),
+                curve=AgentCurve.from_json(header["curve"]),
+                kept=tensors.from_arrays(like.learner, arrays, "kept") if kept else None,
+            )
 
     def store(self, agent: Agent) -> Agent:
         """Write both policies, the last one last: it says that all is there."""
@@ -145,8 +153,7 @@ class AgentFiles:
                 publish(self.folder / _LEARNER, {"": content}, force=True)
             agent.policy.save(self.folder / POLICY_FILE)
             (self.folder / _CHECKPOINT).unlink(missing_ok=True)
-            for path in self.folder.glob(".*.part"):  # of writes that were killed
-                shutil.rmtree(path, ignore_errors=True)
+            remove_parts(self.folder)
         return agent
 
 

@@ -20,6 +20,7 @@ from farstep.agents.replay import Replay, empty_replay, remember
 from farstep.agents.sac import Learner, Losses, act, create_learner, learn
 from farstep.agents.training import as_policy, identity, mean_return, record
 from farstep.datasets import npz
+from farstep.datasets.reading import read
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DivergedError, FarstepError
 from farstep.files import publish
@@ -90,13 +91,13 @@ class OnlineTraining:
         files = AgentFiles(out, identity(system, self.config, self.seed), force)
         finished = files.finished()
         if finished is not None and out is not None:
-            return dataclasses.replace(finished, episodes=npz.read(out / TRACE_FILE))
+            return dataclasses.replace(finished, episodes=read(out / TRACE_FILE))
         files.check()
         at = files.read(jax.eval_shape(self._first))
         self._trace: list[Episode] = []
         if at is not None and out is not None:
             rows = int(at.curve.last["episodes"] or 0)
-            self._trace = list(npz.read(out / TRACE_FILE))[:rows]
+            self._trace = list(read(out / TRACE_FILE))[:rows]
         at = at or self._new()
         self._state = at.state
         done = int(self._state.steps)

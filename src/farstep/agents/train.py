@@ -1,5 +1,6 @@
 """train: an imagined or a real system in, a policy out."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.online import OnlineTraining
 from farstep.agents.sac import Learner
 from farstep.errors import FarstepError
+from farstep.files import locked
 from farstep.imagination.imagine import Imagination
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
@@ -64,13 +66,15 @@ def train(
     if chosen.keep == "best" and (real or chosen.agent != "sac"):
         raise FarstepError("keep=best is for the built-in agent inside a model; choose keep=last.")
     learner = None if start is None else _learner(start, chosen, real)
-    if chosen.agent != "sac":
-        from farstep.agents.sb3 import SB3Training
+    # Of two processes that train the same agent, one does, and the other reads what it gave.
+    with nullcontext() if folder is None else locked(folder):
+        if chosen.agent != "sac":
+            from farstep.agents.sb3 import SB3Training
 
-        return SB3Training(_place(where), chosen, seed).run(folder, force)
-    if real:
-        return OnlineTraining(_place(where), chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
-    return ImaginedTraining(where, chosen, seed, learner).run(folder, force)  # pyright: ignore[reportArgumentType]
+            return SB3Training(_place(where), chosen, seed).run(folder, force)
+        if real:
+            return OnlineTraining(_place(where), chosen, seed).run(folder, force)  # pyright: ignore[reportArgumentType]
+        return ImaginedTraining(where, chosen, seed, learner).run(folder, force)  # pyright: ignore[reportArgumentType]
 
 
 def _place(where: Imagination | System | str) -> Imagination | System:

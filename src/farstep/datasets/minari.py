@@ -1,6 +1,7 @@
 """Minari datasets: a directory with `data/main_data.hdf5` and `data/metadata.json`."""
 
 import copy
+import hashlib
 import io
 import json
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from farstep.datasets.header import to_header, with_header
+from farstep.datasets.header import check_header, to_header, with_header
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
 from farstep.signals import Signals
@@ -40,7 +41,7 @@ def encode(episodes: Episodes, path: Path) -> dict[str, bytes]:
         for number, episode in enumerate(episodes):
             _write_episode(file.create_group(f"episode_{number}"), number, episode)
     data = buffer.getvalue()
-    metadata = _metadata(episodes, path, size=len(data))
+    metadata = _metadata(episodes, path, data)
     return {_DATA: data, _METADATA: json.dumps(metadata, indent=1).encode()}
 
 
@@ -49,6 +50,7 @@ def read(path: Path, clip_actions: bool = False) -> Episodes:
     folder = _data_folder(path)
     try:
         metadata = json.loads((folder / "metadata.json").read_text())
+        _check_seal(folder, metadata)
         recorded = list(_stored_episodes(folder, metadata))
     except (OSError, RuntimeError, KeyError, ValueError, AssertionError, TypeError) as error:
         raise FarstepError(f"not readable as a Minari dataset: {one_line(error)}") from error
@@ -99,7 +101,7 @@ def _compressed(group: h5py.Group, name: str, value: np.ndarray) -> None:
     group.create_dataset(name, data=value, compression="gzip", shuffle=True, track_times=False)
 
 
-def _metadata(episodes: Episodes, path: Path, size: int) -> dict[str, Any]:
+def _metadata(episodes: Episodes, path: Path, data: bytes) -> dict[str, Any]:
     import minari
     from gymnasium.spaces import Box
     from minari.serialization import serialize_space
@@ -116,10 +118,10 @@ def _metadata(episodes: Episodes, path: Path, size: int) -> dict[str, Any]:
         "data_format": "hdf5",
         "total_episodes": len(episodes),
         "total_steps": episodes.num_steps,
-        "dataset_size": round(size / 1e6, 1),
+        "dataset_size": round(len(data) / 1e6, 1),
         "observation_space": serialize_space(Box(-np.inf, np.inf, (d,), states.type)),
         "action_space": serialize_space(Box(low, high, dtype=actions.type)),
-        _OURS: to_header(episodes),
+        _OURS: to_header(episodes, data=hashlib.sha256(data).hexdigest(), count=len(episodes)),
     }
 
 
@@ -142,6 +144,26 @@ def _environment(collected: Any) -> dict[str, str]:
     spec = copy.deepcopy(gymnasium.registry[env_id])
     spec.kwargs.update(collected.get("env_options", {}))
     return {"env_spec": spec.to_json()}
+
+
+def _check_seal(folder: Path, metadata: Mapping[str, Any]) -> None:
+    """Fail if the data are not those that Farstep wrote with this metadata.
+
+    Before they are opened: the HDF5 library may crash on a damaged file.
+    """
+    ours = metadata.get(_OURS)
+    if not ours:
+        return
+    check_header(ours)
+    if "data" not in ours:  # written before there was one
+        return
+    with (folder / Path(_DATA).name).open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if (found, metadata.get("total_episodes")) != (ours["data"], ours["count"]):
+        raise FarstepError(
+            "it is not the dataset that Farstep wrote: damaged, or changed by another tool. If the "
+            f"latter, remove '{_OURS}' from its metadata.json."
+        )
 
 
 def _stored_episodes(folder: Path, metadata: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

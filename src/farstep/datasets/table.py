@@ -16,12 +16,14 @@ import pyarrow.parquet
 
 from farstep.datasets.columns import Columns
 from farstep.datasets.cutting import cut_into_episodes
-from farstep.datasets.header import to_header, with_header
+from farstep.datasets.header import check_header, to_header, with_header
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError, did_you_mean, one_line
 from farstep.signals import Signals
 
 _STATE, _ACTION, _CLEAN = "state.", "action.", "clean."
+_STEP = "step"
+"""Written for people to look at, and not read."""
 _BLOCK = 8192
 """Rows that are interleaved at a time, so that they stay in the processor's cache."""
 _HEADER = "farstep"
@@ -42,7 +44,9 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
         if csv:
             table = _read_csv(path, schema.names, wanted, meaning)
         else:
-            table = pyarrow.parquet.read_table(path, columns=wanted)
+            table = pyarrow.parquet.read_table(
+                path, columns=wanted, page_checksum_verification=True
+            )
     except (pa.ArrowException, OSError) as error:
         raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
     return _to_episodes(table, meaning, {} if columns else _header(table), clip_actions)
@@ -75,10 +79,11 @@ def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns)
 
 def encode_parquet(episodes: Episodes) -> bytes:
     """Return a Parquet file's bytes."""
-    header = json.dumps(to_header(episodes)).encode()
+    table = _to_table(episodes)
+    header = json.dumps(to_header(episodes, columns=table.column_names)).encode()
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(
-        _to_table(episodes).replace_schema_metadata({_HEADER: header}), buffer
+        table.replace_schema_metadata({_HEADER: header}), buffer, write_page_checksum=True
     )
     return buffer.getvalue()
 
@@ -87,7 +92,7 @@ def encode_csv(episodes: Episodes) -> bytes:
     """Return a CSV file's bytes; numbers are written so that they read back to the bit."""
     table = _to_table(episodes)
     types = {name: str(getattr(episodes, name).dtype) for name in _typed(episodes)}
-    header = json.dumps({**to_header(episodes), "types": types})
+    header = json.dumps(to_header(episodes, types=types, columns=table.column_names))
     first_row_only = pa.array([header] + [None] * (len(table) - 1), pa.string())
     buffer = io.BytesIO()
     pyarrow.csv.write_csv(table.append_column(_HEADER, first_row_only), buffer)
@@ -116,7 +121,7 @@ def _to_table(episodes: Episodes) -> pa.Table:
     signals = episodes.signals
     columns = {
         "episode": pa.array(number),
-        "step": pa.array(np.arange(len(last)) - episodes.row_offsets[number]),
+        _STEP: pa.array(np.arange(len(last)) - episodes.row_offsets[number]),
         **{
             f"{_STATE}{n}": pa.array(episodes.states[:, i])
             for i, n in enumerate(signals.state_names)
@@ -142,12 +147,12 @@ def _to_episodes(
     if len(table) == 0:
         raise FarstepError("the table has no rows.")
     if header:
-        columns = _in_order_of(header, columns)
+        columns = _in_order_of(header, columns, table.column_names)
     table, starts, by_gap, interval = cut_into_episodes(table, columns.episode, columns.time)
     last = np.append(starts[1:], len(table)) - 1
     steps = np.ones(len(table), bool)
     steps[last] = False
-    types = header.pop("types", {})
+    types = header.get("types", {})
 
     def numbers(names: Sequence[str], kind: str, rows: np.ndarray | None = None) -> np.ndarray:
         values = _matrix(table, names, rows)
@@ -172,8 +177,15 @@ def _to_episodes(
     return Episodes(**arrays, signals=_signals(columns, interval))
 
 
-def _in_order_of(header: dict[str, Any], columns: Columns) -> Columns:
+def _in_order_of(header: dict[str, Any], columns: Columns, found: Sequence[str]) -> Columns:
     """Return the columns as the header names them, whatever their order in the file."""
+    check_header(header)
+    missing = [name for name in header.get("columns", ()) if name not in (*found, _STEP)]
+    if missing:
+        raise FarstepError(
+            f"there is no column '{missing[0]}', which its farstep header names; if that is meant, "
+            "say which columns are states and actions: Columns(states=…, actions=…)."
+        )
     names = header["signals"]
     states = tuple(f"{_STATE}{name}" for name in names["state_names"])
     actions = tuple(f"{_ACTION}{name}" for name in names["action_names"])

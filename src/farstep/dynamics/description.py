@@ -44,10 +44,10 @@ def describe_dynamics(dynamics: Dynamics) -> dict[str, Any]:
     raise FarstepError(f"a {type(dynamics).__name__} cannot be stored; Farstep's own models can.")
 
 
-def empty_dynamics(description: Mapping[str, Any]) -> Dynamics:
-    """Return a model of this description with shapes in place of numbers."""
+def empty_dynamics(description: Mapping[str, Any], most: int) -> Dynamics:
+    """Return a model of this description, of so many layers at most, with no numbers yet."""
     try:
-        return _empty(description)
+        return _empty(description, most)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FarstepError(f"the model's description is damaged ({error!r}).") from error
 
@@ -59,17 +59,25 @@ def describe_reward(head: RewardHead | None) -> dict[str, Any] | None:
     return {"inputs": head.input_mean.shape[-1], "shape": asdict(head.shape)}
 
 
-def empty_reward(description: Mapping[str, Any] | None) -> RewardHead | None:
+def empty_reward(description: Mapping[str, Any] | None, most: int) -> RewardHead | None:
     """Return a head of this description with shapes in place of numbers."""
     if description is None:
         return None
-    inputs, shape = int(description["inputs"]), NetworkShape(**description["shape"])
+    inputs, shape = int(description["inputs"]), _shape(description["shape"], most)
     return eqx.filter_eval_shape(lambda: RewardHead.create(jax.random.key(0), inputs, shape))
 
 
-def _empty(description: Mapping[str, Any]) -> Dynamics:
+def _shape(description: Mapping[str, Any], most: int) -> NetworkShape:
+    """Return a network's shape; one that is deeper than its file has arrays is damaged."""
+    shape = NetworkShape(**description)
+    if shape.depth > most:
+        raise FarstepError(f"{shape.depth} layers are more than there are arrays.")
+    return shape
+
+
+def _empty(description: Mapping[str, Any], most: int) -> Dynamics:
     if description["kind"] == "ensemble":
-        member, size = _empty(description["members"]), int(description["size"])
+        member, size = _empty(description["members"], most), int(description["size"])
         stacked = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape), leaf.dtype), member
         )
@@ -79,7 +87,7 @@ def _empty(description: Mapping[str, Any]) -> Dynamics:
     if description["kind"] == "linear":
         return eqx.filter_eval_shape(LinearDynamics.zeros, d, k)
     form = dict(description["form"])
-    form["network"] = NetworkShape(**form["network"])
+    form["network"] = _shape(form["network"], most)
     form["angles"] = tuple((int(cos), int(sin)) for cos, sin in form["angles"])
     create = partial(
         NetworkDynamics.create, form=Form(**form), stride=int(description["stride"]), fixed_std=1.0

@@ -1,6 +1,5 @@
 """What a fit keeps on disk while it runs, so that it can be killed at any moment."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,21 +60,20 @@ class Checkpoints:
                 f"{self.folder} holds an unfinished fit with other settings or data; continue "
                 "that one, choose another place, or pass --force (force=True) to start over."
             )
-        return Checkpoint(
-            state=tensors.from_arrays(like, arrays, "state"),
-            best=tensors.from_arrays(like, arrays, "best"),
-            curve=Curve.from_json(header["curve"]),
-            finished=header["finished"],
-        )
+        with tensors.understood(path, "checkpoint"):
+            return Checkpoint(
+                state=tensors.from_arrays(like, arrays, "state"),
+                best=tensors.from_arrays(like, arrays, "best"),
+                curve=Curve.from_json(header["curve"]),
+                finished=bool(header["finished"]),
+            )
 
     def remove(self) -> None:
         """Delete all of them."""
         if self.folder is not None:
             for path in self.folder.glob(f"{self.name}-*.safetensors"):
                 if path.stem.removeprefix(f"{self.name}-").isdecimal():  # others are the user's
-                    path.unlink()
-            for path in self.folder.glob(f".{self.name}-*.part"):  # of a write that was killed
-                shutil.rmtree(path, ignore_errors=True)
+                    path.unlink(missing_ok=True)
 
     def _path(self, member: int) -> Path:
         assert self.folder is not None

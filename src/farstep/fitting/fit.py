@@ -23,7 +23,7 @@ from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episodes, check_episodes
 from farstep.errors import DivergedError, FarstepError
 from farstep.fields import changed, identity_of
-from farstep.files import check_output
+from farstep.files import check_output, locked, remove_parts
 from farstep.fitting import auto
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import PAPER, FitConfig
@@ -95,25 +95,34 @@ def fit(
         extra["start"] = tensors.digest(tensors.to_arrays(start.dynamics))
     record = _record(train, validation, config, chosen, extra)
     checkpoints = Checkpoints(folder, record["identity"], force)
-    if folder is not None:
-        finished = None if force else _finished(folder, record["identity"])
-        if finished is not None:
-            _remove(checkpoints)
-            return finished
-        check_output(folder / MODEL_FILE, force)
-    if config.model == "linear":
-        dynamics: Dynamics = fit_linear(train)
-    else:
-        run = FitRun(train, validation, config, chosen, start and start.dynamics)
-        dynamics, more = _fitted(run, checkpoints)
-        record |= more
-    reward = fit_reward(train, validation, config) if learn_reward else None
-    settings = dataclasses.asdict(config)
-    model = Model(dynamics, train.signals, train.system, settings, record, reward)
-    if folder is not None:
-        model.save(folder / MODEL_FILE, force)
-    _remove(checkpoints)
-    return model
+
+    def new() -> Model:
+        more: dict[str, Any] = {}
+        if config.model == "linear":
+            dynamics: Dynamics = fit_linear(train)
+        else:
+            run = FitRun(train, validation, config, chosen, start and start.dynamics)
+            dynamics, more = _fitted(run, checkpoints)
+        reward = fit_reward(train, validation, config) if learn_reward else None
+        settings = dataclasses.asdict(config)
+        return Model(dynamics, train.signals, train.system, settings, {**record, **more}, reward)
+
+    return new() if folder is None else _stored(folder, checkpoints, new)
+
+
+def _stored(folder: Path, checkpoints: Checkpoints, new: Callable[[], Model]) -> Model:
+    """Return the model of a directory; of two processes that fit it, one does and one waits."""
+    force, path = checkpoints.replace, folder / MODEL_FILE
+    with locked(folder):
+        model = None if force else _finished(folder, checkpoints.identity)
+        if model is None:
+            check_output(path, force)
+            model = new()
+            model.save(path, force)
+        checkpoints.remove()
+        dataclasses.replace(checkpoints, name=_PILOT).remove()
+        remove_parts(folder)
+        return model
 
 
 def _check(config: FitConfig, learn_reward: bool, start: object) -> None:
@@ -331,11 +340,6 @@ def _data(
     ):
         raise FarstepError("training and validation data have different states or actions.")
     return config, train, validation
-
-
-def _remove(checkpoints: Checkpoints) -> None:
-    checkpoints.remove()
-    dataclasses.replace(checkpoints, name=_PILOT).remove()
 
 
 def _finished(folder: Path, identity: str) -> Model | None:

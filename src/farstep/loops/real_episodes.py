@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from farstep.datasets import npz
+from farstep.datasets.reading import read
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
@@ -108,9 +109,16 @@ class RealEpisodes:
 
     def _read(self, number: int) -> Recorded:
         if self._nothing(number).exists():
-            return Recorded(None, json.loads(self._nothing(number).read_text()))
-        found = npz.read(self._path(number))
+            return Recorded(None, self._trouble(self._nothing(number)))
+        found = read(self._path(number))
         return Recorded(found[0], [*found.metadata.get("trouble", [])])
+
+    @staticmethod
+    def _trouble(path: Path) -> list[str]:
+        try:
+            return [str(line) for line in json.loads(path.read_text())]
+        except (OSError, ValueError, TypeError) as error:
+            raise FarstepError(f"{path} is damaged ({one_line(error)}); remove it.") from error
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:03}.npz"
@@ -121,8 +129,8 @@ class RealEpisodes:
 
 def all_of(folder: Path) -> Episodes:
     """Return every episode in a folder, in order."""
-    read = [npz.read(path) for path in sorted(folder.glob("*.npz"))]
-    if not read:
+    parts = [read(path) for path in sorted(folder.glob("*.npz"))]
+    if not parts:
         raise FarstepError(f"there are no episodes in {folder}.")
-    episodes: list[Any] = [episode for one in read for episode in one]
-    return Episodes.from_list(episodes, read[0].signals, read[0].system)
+    episodes: list[Any] = [episode for one in parts for episode in one]
+    return Episodes.from_list(episodes, parts[0].signals, parts[0].system)

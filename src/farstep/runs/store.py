@@ -130,10 +130,13 @@ def _fingerprints(run: Run) -> str | None:
 def _fingerprint(data: str) -> str:
     """Return what tells the data from others; a shipped set and a file are read once each."""
     path = Path(data)
-    return _read_fingerprint(data, path.stat().st_mtime_ns if path.exists() else 0)
+    if not path.exists():
+        return _read_fingerprint(data, ())
+    told = path.stat()  # by several things: a clock that was set back gives an old time again
+    return _read_fingerprint(data, (told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino))
 
 
 @cache
-def _read_fingerprint(data: str, changed: int) -> str:
+def _read_fingerprint(data: str, changed: tuple[int, ...]) -> str:
     del changed
     return read(data).fingerprint

@@ -1,0 +1,133 @@
+"""A process that starts others as copies of itself, kills them, and looks at what they leave."""
+
+import dataclasses
+import json
+import os
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.faults.tasks import Task, not_whole
+
+_LIMIT = 600.0
+"""Seconds after which a task that was not killed is taken to hang."""
+
+
+@dataclasses.dataclass
+class Kills:
+    """What was seen of one task."""
+
+    task: str
+    seconds: float
+    """That the task takes if nobody kills it, without the imports."""
+    kills: int = 0
+    ends: int = 0
+    """Times that it came to its end after kills, and what it gave was compared."""
+    files: int = 0
+    """Files that were there after kills and were read."""
+    litter: int = 0
+    """Temporary files that were left at an end."""
+    faults: list[str] = dataclasses.field(default_factory=list)
+
+
+def forked(work: Callable[[], Any], answer: Path) -> int:
+    """Start a copy of this process that does some work and stores what comes of it.
+
+    Python and JAX are imported already, so a start takes no time; JAX must not have been used.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX warns of copies; its threads are not started yet
+        pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        warnings.simplefilter("ignore")
+        answer.write_text(json.dumps(work()))
+        code = 0
+    except BaseException:
+        answer.write_text(traceback.format_exc())
+    finally:
+        os._exit(code)
+
+
+def _ended(pid: int, within: float) -> bool:
+    """Wait for a process to end by itself; return whether it did."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _done(work: Callable[[], Any], answer: Path) -> Any:
+    """Return what some work gives that is not killed."""
+    pid = forked(work, answer)
+    if not _ended(pid, _LIMIT):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise RuntimeError("it does not end")
+    return json.loads(answer.read_text())
+
+
+def killed(task: Task, count: int, folder: Path, rng: np.random.Generator) -> Kills:
+    """Kill a task at random moments, so many times, and start it again until it is done."""
+    answer, whole = folder / "answer", folder / "whole"
+    began = time.monotonic()
+    _done(lambda: task.run(whole), answer)
+    found = Kills(task.name, time.monotonic() - began)
+    expected = _done(lambda: task.told(whole), answer)
+    found.faults += _two_at_once(task, folder / "both", expected)
+    while found.kills < count:
+        out = folder / f"chain-{found.ends}"
+        _chain(task, count, out, answer, found, rng)
+        told = _done(lambda out=out: task.told(out), answer)
+        if told != expected:
+            found.faults.append(f"chain {found.ends} ends in something else")
+        found.litter += sum(1 for _ in out.rglob("*.part"))
+        found.ends += 1
+    return found
+
+
+def _two_at_once(task: Task, folder: Path, expected: Any) -> list[str]:
+    """Start a task twice in one place; return what is wrong with what comes of it."""
+    folder.mkdir()
+    answers = [folder / "first", folder / "second"]
+    both = [forked(lambda: task.run(folder), answer) for answer in answers]
+    for pid in both:
+        if not _ended(pid, _LIMIT):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    wrong = [f"of two: {one.read_text()}" for one in answers if one.read_text() != "null"]
+    if _done(lambda: task.told(folder), folder / "told") != expected:
+        wrong.append("two at once end in something else")
+    return wrong
+
+
+def _chain(
+    task: Task, count: int, out: Path, answer: Path, found: Kills, rng: np.random.Generator
+) -> None:
+    """Start the task again and again until it comes to its end."""
+    while True:
+        answer.unlink(missing_ok=True)
+        pid = forked(lambda: task.run(out), answer)
+        within = rng.uniform(0, found.seconds) if found.kills < count else _LIMIT
+        if _ended(pid, within):
+            if answer.read_text() != "null":
+                found.faults.append(f"a start failed: {answer.read_text()}")
+            return
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        found.kills += 1
+        count_of, wrong = not_whole(out)
+        found.files += count_of
+        found.faults += wrong

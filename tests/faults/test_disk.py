@@ -1,0 +1,47 @@
+"""Disks that are full or read-only under a fit."""
+
+import sys
+from pathlib import Path
+
+from tests.pendulum import pendulum
+from tests.small_disk import needs_unshare, on_a_disk_of
+
+from farstep import tensors
+from farstep.datasets.reading import read, write
+from farstep.fitting.fit import fit
+from farstep.model import load_model
+
+_SETTINGS = {"epochs": 2, "width": 64, "horizon": 1, "weights": "uniform"}
+_FIT = " ".join(
+    [
+        f"{sys.executable} -m farstep fit data.npz --out disk/model",
+        *(f"--{name} {value}" for name, value in _SETTINGS.items()),
+    ]
+)
+
+
+@needs_unshare
+def test_a_fit_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: Path):
+    """Room for the curve and for one checkpoint, but not for the second beside it."""
+    write(pendulum(5), tmp_path / "data.npz")
+    more = "mount -o remount,size=20m disk"
+    script = f"{_FIT}; echo code $?; ls -A disk/model; {more} && {_FIT} && cp -r disk/model kept"
+    done = on_a_disk_of("300k", script, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "code 2" in done.stdout
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert ".part" not in done.stdout
+    train, validation, _ = read(tmp_path / "data.npz").split(0)
+    models = [fit(train, validation, **_SETTINGS), load_model(tmp_path / "kept")]
+    one, other = (tensors.digest(tensors.to_arrays(model.dynamics)) for model in models)
+    assert one == other
+
+
+@needs_unshare
+def test_a_fit_on_a_read_only_disk_fails_before_any_work(tmp_path: Path):
+    write(pendulum(5), tmp_path / "data.npz")
+    done = on_a_disk_of("1m", f"mount -o remount,ro disk && {_FIT}", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "read-only" in done.stderr
+    assert "Traceback" not in done.stderr

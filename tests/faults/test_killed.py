@@ -1,0 +1,24 @@
+"""Processes that are killed; `python -m tests.faults.kill` does it more often."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_work_that_is_killed_at_random_moments_ends_in_the_same_bits(tmp_path: Path):
+    told = tmp_path / "kills.json"
+    command = [sys.executable, "-m", "tests.faults.kill", "--json", str(told)]
+    done = subprocess.run(
+        [*command, "--kills", "6", "--tasks", "fit", "agent"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(told.read_text())
+    assert [one["kills"] for one in found] == [3, 3]
+    assert all(one["ends"] and not one["faults"] and not one["litter"] for one in found)
