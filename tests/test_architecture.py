@@ -12,6 +12,7 @@ LAYERS = [
     "files",
     "progress",
     "processes",
+    "programs",
     "tensors",
     "tensorboard",
     "signals",

@@ -38,6 +38,7 @@ from farstep.loops.shared import (
     write_result,
 )
 from farstep.model import Model
+from farstep.programs import drop_programs_if_many
 from farstep.report.iterations import iteration_chart
 from farstep.report.static import save_chart
 from farstep.runs.pool import run_all
@@ -111,6 +112,7 @@ class IteratedSeed:
                 rows.append(row)
                 if stored[epoch] is None:
                     self._draw(place, rows)
+                    drop_programs_if_many()
             return rows
 
     def _draw(self, place: Path, rows: list[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
 from farstep.files import locked, publish
+from farstep.programs import drop_programs_if_many
 from farstep.runs.run import Run, name_of, plain
 
 RECORD = "run.json"
@@ -42,6 +43,7 @@ class Store:
                 began = time.perf_counter()
                 result = plain(run.compute(place, self))
                 found = self._finish(run, result, time.perf_counter() - began)
+                drop_programs_if_many()
             return found["result"]
 
     def record(self, run: Run) -> dict[str, Any] | None:

@@ -1,0 +1,24 @@
+"""Compiled programs are dropped when they are many, and only then."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from farstep import programs
+
+
+def test_programs_are_dropped_when_they_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    doubled = jax.jit(lambda x: 2 * x)
+    maps = tmp_path / "maps"
+    monkeypatch.setattr(programs, "_MAPS", maps)
+    monkeypatch.setattr(programs, "_MANY", 2)
+    for lines, kept in ((2, 1), (3, 0), (None, 0)):
+        maps.unlink(missing_ok=True)
+        if lines is not None:
+            maps.write_text("a piece of memory\n" * lines)
+        assert float(doubled(jnp.ones(()))) == 2.0
+        programs.drop_programs_if_many()
+        assert doubled._cache_size() == kept  # pyright: ignore[reportAttributeAccessIssue]
+    assert float(doubled(jnp.ones(()))) == 2.0
