@@ -56,8 +56,8 @@ docs: .venv/installed-dev
 constraints:
 	rm -rf .venv-constraints && $(PYTHON) -m venv .venv-constraints
 	.venv-constraints/bin/python -m pip install --quiet --editable '.[ray,tune,dev]'
-	(head -n 1 constraints.txt; .venv-constraints/bin/python -m pip freeze --exclude-editable \
-		| sed 's/^\(torch==[0-9.]*\)+.*/\1/') > constraints.new
+	(head -n 1 constraints.txt; .venv-constraints/bin/python -m pip freeze --exclude-editable --all \
+		| sed -e '/^pip==/d' -e 's/^\(torch==[0-9.]*\)+.*/\1/') > constraints.new
 	mv constraints.new constraints.txt && rm -rf .venv-constraints
 
 clean:
