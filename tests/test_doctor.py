@@ -1,6 +1,7 @@
 """`farstep doctor`: what it finds where all is well, and in every case where something is not."""
 
 import importlib.metadata
+import importlib.util
 import os
 import sys
 import tempfile

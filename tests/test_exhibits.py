@@ -56,7 +56,9 @@ def _made_up(run: Run) -> dict:
         return {"r2": np.ones((run.horizon, 5)).tolist()}
     if isinstance(run, OfflineAgent):
         value = 100.0 * run.fit.config.horizon + run.fit.config.seed
-        rows = [{"steps": 10.0, "seconds": 1.0, "real_return": value, "imagined_return": 1.0}]
+        rows: list[dict[str, float | None]] = [
+            {"steps": 10.0, "seconds": 1.0, "real_return": value, "imagined_return": 1.0}
+        ]
         curve = AgentCurve(rows).to_json()
         return {"return": value, "imagined_return": 1.0, "curve": curve}
     if isinstance(run, search.Search):

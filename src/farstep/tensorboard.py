@@ -23,7 +23,7 @@ class TensorBoard:
         self._folder = folder
         self._file: IO[bytes] | None = None
         if folder is not None:
-            from tensorboardX.proto.event_pb2 import Event, SessionLog
+            from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
 
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ class TensorBoard:
         """
         if self._file is None:
             return
-        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboardX.summary import scalar
 
         for name, value in values.items():

@@ -61,5 +61,5 @@ def few(usual: int) -> settings:
         derandomize=asked is None,
         deadline=None,
         database=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]
     )

@@ -48,6 +48,7 @@ def test_a_fit_that_crashes_at_any_write_ends_in_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     expected = _digest(fit(pendulum(2), pendulum(1), **_SETTINGS))
+    at = 0
     for at in itertools.count(1):
         work = functools.partial(fit, pendulum(2), pendulum(1), out=tmp_path / str(at), **_SETTINGS)
         crashed = crashes(monkeypatch, work, at)

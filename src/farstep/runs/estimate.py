@@ -48,18 +48,18 @@ def estimate(runs: Sequence[Run], store: Store, timed: Sequence[Path] = ()) -> E
     distinct = list(dict.fromkeys(runs))
     missing = with_needs(store.missing(distinct), store)
     known = _measured([store.folder, *store.records, *timed])
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     numbers = {run: number for number, run in enumerate(missing)}
     jobs, measured = [], 0
     for run in missing:
         alike = known.get(_alike(run.kind, plain(run.settings)))
         measured += alike is not None
         expected = run.usual_seconds if alike is None else median(alike)
-        seconds[run.kind] += expected
+        seconds[run.kind] = seconds.get(run.kind, 0.0) + expected
         jobs.append(Job(expected, tuple(numbers[one] for one in run.needs if one in numbers)))
     kinds = Counter(run.kind for run in dict.fromkeys([*distinct, *missing]))
     there = Counter(run.kind for run in missing)
-    return Estimate(dict(kinds), dict(there), dict(seconds), measured, tuple(jobs))
+    return Estimate(dict(kinds), dict(there), seconds, measured, tuple(jobs))
 
 
 def _measured(folders: Sequence[Path]) -> dict[str, list[float]]:
