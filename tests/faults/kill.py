@@ -30,11 +30,11 @@ def table(found: Sequence[Kills], command: str) -> Result:
     ]
     return Result(
         how="Toy sizes. Each process is killed (SIGKILL) at a moment drawn uniformly over what the "
-        "task takes undisturbed, and started again until it is done; then what it gave is compared "
-        "to the bit with what it gives undisturbed, and the next chain of kills begins. After each "
-        "kill every file that bears its own name is read. A fault is a start that fails, a file "
-        "that is not whole, or another result, also of two processes started at once in one "
-        "place; litter is temporary files that are left at an end.",
+        "task takes undisturbed, every second one over what it takes after its first file, and "
+        "started again until it is done; then what it gave is compared to the bit with what it "
+        "gives undisturbed, and the next chain of kills begins. After each kill every file that "
+        "bears its own name is read. A fault is a start that fails, a file that is not whole, or "
+        "another result, also of two processes started at once in one place.",
         columns=[
             "task",
             "kills",

@@ -8,13 +8,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.faults.tasks import Task, not_whole
+from tests.faults.tasks import Task, kept_in, not_whole
 
-_LIMIT = 600.0
+_LIMIT = 3600.0
 """Seconds after which a task that was not killed is taken to hang."""
 
 
@@ -25,6 +26,8 @@ class Kills:
     task: str
     seconds: float
     """That the task takes if nobody kills it, without the imports."""
+    writing: float = 0.0
+    """Of these, those after the first file: before it Python compiles."""
     kills: int = 0
     ends: int = 0
     """Times that it came to its end after kills, and what it gave was compared."""
@@ -69,6 +72,16 @@ def _ended(pid: int, within: float) -> bool:
     return False
 
 
+def _until_written(pid: int, out: Path) -> bool:
+    """Wait for a file that is newer than now; return whether the process ended before."""
+    began = time.time()
+    while not _ended(pid, 0.005):
+        with suppress(FileNotFoundError):  # one that was removed while we looked
+            if any(path.stat().st_mtime > began for path in kept_in(out)):
+                return False
+    return True
+
+
 def _done(work: Callable[[], Any], answer: Path) -> Any:
     """Return what some work gives that is not killed."""
     pid = forked(work, answer)
@@ -83,8 +96,11 @@ def killed(task: Task, count: int, folder: Path, rng: np.random.Generator) -> Ki
     """Kill a task at random moments, so many times, and start it again until it is done."""
     answer, whole = folder / "answer", folder / "whole"
     began = time.monotonic()
-    _done(lambda: task.run(whole), answer)
-    found = Kills(task.name, time.monotonic() - began)
+    pid = forked(lambda: task.run(whole), answer)
+    _until_written(pid, whole)
+    first = time.monotonic()
+    _ended(pid, _LIMIT)
+    found = Kills(task.name, time.monotonic() - began, time.monotonic() - first)
     expected = _done(lambda: task.told(whole), answer)
     found.faults += _two_at_once(task, folder / "both", expected)
     while found.kills < count:
@@ -120,8 +136,13 @@ def _chain(
     while True:
         answer.unlink(missing_ok=True)
         pid = forked(lambda: task.run(out), answer)
-        within = rng.uniform(0, found.seconds) if found.kills < count else _LIMIT
-        if _ended(pid, within):
+        if found.kills >= count:
+            ended = _ended(pid, _LIMIT)
+        elif found.kills % 2:
+            ended = _until_written(pid, out) or _ended(pid, rng.uniform(0, found.writing))
+        else:
+            ended = _ended(pid, rng.uniform(0, found.seconds))
+        if ended:
             if answer.read_text() != "null":
                 found.faults.append(f"a start failed: {answer.read_text()}")
             return

@@ -146,15 +146,19 @@ def timeless(value: Any) -> Any:
     return [timeless(one) for one in value] if isinstance(value, list) else value
 
 
-def not_whole(out: Path) -> tuple[int, list[str]]:
-    """Return how many files are there under their own names, and those that are not whole."""
-    paths = [
+def kept_in(out: Path) -> list[Path]:
+    """Return the files that are there under their own names."""
+    return [
         path
         for path in sorted(out.rglob("*"))
         if path.suffix in (".safetensors", ".npz", ".json")
         and not any(part.startswith(".") for part in path.relative_to(out).parts)
     ]
-    wrong = []
+
+
+def not_whole(out: Path) -> tuple[int, list[str]]:
+    """Return how many files are there under their own names, and those that are not whole."""
+    paths, wrong = kept_in(out), []
     for path in paths:
         try:
             if path.suffix == ".safetensors":
