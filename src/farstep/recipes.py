@@ -31,11 +31,11 @@ LOOP: dict[str, Any] = {
         keep="best",
         eval_every=5_000,
     ),
-    "imagination": ImagineConfig(starts="any", rollout=300),
+    "imagination": ImagineConfig(starts="any", rollout=300, circles=False),
     "warm": "agent",
 }
 """Iterated batch RL: 24 000 updates of a small agent after each real episode; the policy that the
-model thinks best runs the next one."""
+model thinks best runs the next one. The models keep to the circle themselves."""
 COMPOSITIONS = {"cartpole-swingup": 20_000, "cartpole-swingup-noisy": 30_000}
 """Of each model of a loop: about 40 and 60 seconds."""
 
