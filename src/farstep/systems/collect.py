@@ -19,7 +19,7 @@ from farstep.policy import Policy as StoredPolicy
 from farstep.processes import end_with_parent
 from farstep.progress import track
 from farstep.systems.policies import Policy, policy_named
-from farstep.systems.registry import import_attribute
+from farstep.systems.registry import import_module_of
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
 
@@ -97,7 +97,7 @@ class _Runner:
     def __call__(self, number: int) -> Episode:
         if ":" in self.system.name:
             # In a new process: the module may register the environment.
-            import_attribute(self.system.name, from_here=True)
+            import_module_of(self.system.name, from_here=True)
         env_seed, policy_seed = np.random.SeedSequence([self.seed, number]).spawn(2)
         rng = np.random.default_rng(policy_seed)
         # A new environment each time: nothing can leak from one episode into the next.

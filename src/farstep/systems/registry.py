@@ -46,7 +46,7 @@ def system(name: str) -> System:
     if name in gymnasium.registry:
         return _without_known_parts(name)
     if ":" in name:
-        module, attribute = _module(name, from_here=True), name.partition(":")[2]
+        module, attribute = import_module_of(name, from_here=True), name.partition(":")[2]
         if not hasattr(module, attribute) and attribute in gymnasium.registry:
             return _without_known_parts(name)
         found = import_attribute(name, from_here=True)
@@ -88,7 +88,7 @@ def named_by_file(name: str) -> str:
 
 def import_attribute(reference: str, from_here: bool = False) -> Any:
     """Import `module:attribute`; `from_here`, also from the current directory."""
-    module, attribute = _module(reference, from_here), reference.partition(":")[2]
+    module, attribute = import_module_of(reference, from_here), reference.partition(":")[2]
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]
         raise FarstepError(
@@ -98,7 +98,8 @@ def import_attribute(reference: str, from_here: bool = False) -> Any:
     return getattr(module, attribute)
 
 
-def _module(reference: str, from_here: bool) -> ModuleType:
+def import_module_of(reference: str, from_here: bool) -> ModuleType:
+    """Import the module of `module:attribute`, or of `module:id`."""
     name, here = reference.partition(":")[0], str(Path.cwd())
     if from_here and here not in sys.path:
         sys.path.append(here)
