@@ -67,7 +67,12 @@ def offline_agents() -> list[float]:
     from farstep.episodes import Episode, Episodes
 
     data = farstep.load("cartpole-swingup/random")
-    short = [Episode(one.states[:61], one.actions[:60], one.rewards[:60]) for one in data]
+    assert data.rewards is not None
+    rewards = data.rewards.reshape(len(data), -1)
+    short = [
+        Episode(one.states[:61], one.actions[:60], earned[:60])
+        for one, earned in zip(data, rewards, strict=True)
+    ]
     few = Episodes.from_list(short[:10], data.signals, data.system)
     found = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
