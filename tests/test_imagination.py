@@ -108,6 +108,24 @@ def test_bounds_hold_and_are_counted():
     assert not any(bool(o.bounded) for o in _along(still, np.zeros((5, 1), np.float32))[1])
 
 
+def test_an_episode_can_end_beyond_the_bounds():
+    fast, seen = model(2 * np.eye(2, dtype=np.float32)), data()
+    put_back, ended = (
+        imagine(fast, CART, seen, beyond=beyond, starts="any", rollout=10).world
+        for beyond in ("clip", "end")
+    )
+    actions = np.zeros((10, 1), np.float32)
+    others, outcomes = _along(put_back, actions)[1], _along(ended, actions)[1]
+    first = [bool(outcome.bounded) for outcome in outcomes].index(True)
+    assert not bool(others[first].terminated)
+    assert [bool(one.terminated) for one in outcomes[: first + 1]] == [False] * first + [True]
+    # Within the bounds nothing differs; beyond them all that is left earns the lowest reward.
+    assert [one.reward for one in outcomes[:first]] == [one.reward for one in others[:first]]
+    assert seen.rewards is not None
+    expected = seen.rewards.min() * (10 - first)
+    assert float(outcomes[first].reward) == pytest.approx(expected, rel=1e-5)
+
+
 def test_states_that_are_not_finite_end_the_episode():
     broken = model(np.full((2, 2), np.nan, np.float32))
     world = imagine(broken, CART, bounds=None).world

@@ -16,6 +16,8 @@ Choice = Literal["mean", "step", "rollout"]
 
 Starts = Literal["first", "any", "reset"]
 """Of imagined episodes: the first states of the data, any of its states, or the system's reset."""
+Beyond = Literal["clip", "end"]
+"""What is done with a state beyond the bounds: it is put back, or the episode ends there."""
 Uncertainty = Literal["disagreement", "std"]
 """Of a model: how far an ensemble's members are apart, or the largest predicted deviation."""
 

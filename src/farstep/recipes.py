@@ -12,32 +12,51 @@ from farstep.errors import FarstepError, did_you_mean
 from farstep.fields import changed
 from farstep.fitting.config import FitConfig
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.iterate import iterate
+from farstep.loops.iterate import Warm, iterate
 from farstep.loops.shared import told
 from farstep.systems.collect import collect
 
 EPISODES = 50
 UNSTABLE = AgentConfig(steps=EPISODES * 1000, learning_rate=1e-3, eval_every=5_000, eval_episodes=0)
 """An online agent with three times the usual learning rate: it learns fast, and falls back."""
-LOOP: dict[str, Any] = {
-    "agent": AgentConfig(
-        steps=140_000,
-        num_envs=10,
-        gradient_steps=2,
-        learning_starts=20_000,
-        learning_rate=1e-3,
-        gamma=0.995,
-        net_arch=(64, 64),
-        keep="best",
-        eval_every=5_000,
+AGENT = AgentConfig(
+    steps=140_000,
+    num_envs=10,
+    gradient_steps=2,
+    learning_starts=20_000,
+    learning_rate=1e-3,
+    gamma=0.995,
+    net_arch=(64, 64),
+    keep="best",
+    eval_every=5_000,
+)
+"""24 000 updates of a small agent after each real episode; the policy that the model thinks best
+runs the next one."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Iterated batch RL: what is fitted, and where the agent lives. Models keep to the circle."""
+
+    fit: FitConfig
+    imagination: ImagineConfig
+    warm: Warm
+
+
+LOOPS = {
+    "cartpole-swingup": Loop(
+        FitConfig(compositions=20_000, angles=((1, 2),)),
+        ImagineConfig(starts="any", rollout=300, circles=False),
+        warm="agent",
     ),
-    "imagination": ImagineConfig(starts="any", rollout=300, circles=False),
-    "warm": "agent",
+    "cartpole-swingup-noisy": Loop(
+        FitConfig(members=3, horizon=20, weights="uniform", compositions=8_000, angles=((1, 2),)),
+        ImagineConfig(starts="any", rollout=300, member="rollout", beyond="end", circles=False),
+        warm="both",
+    ),
 }
-"""Iterated batch RL: 24 000 updates of a small agent after each real episode; the policy that the
-model thinks best runs the next one. The models keep to the circle themselves."""
-COMPOSITIONS = {"cartpole-swingup": 20_000, "cartpole-swingup-noisy": 30_000}
-"""Of each model of a loop: about 40 and 60 seconds."""
+"""With noisy sensors an agent finds what a single model is wrong about: there are three, which go
+on from epoch to epoch, and no reward where no data are."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +83,21 @@ def _unstable(seed: int, workers: int, work: Path) -> Episodes:
     return episodes
 
 
-def _loop_model(system: str) -> FitConfig:
-    return FitConfig(compositions=COMPOSITIONS[system], angles=((1, 2),))
-
-
 def _iterated(system: str) -> Callable[[int, int, Path], Episodes]:
     def make(seed: int, workers: int, work: Path) -> Episodes:
         del workers
-        config = replace(_loop_model(system), seed=seed)
+        loop = LOOPS[system]
         done = iterate(
-            system, config, **LOOP, out=work, epochs=EPISODES - 1, seeds=1, workers=1, show=True
+            system,
+            replace(loop.fit, seed=seed),
+            agent=AGENT,
+            imagination=loop.imagination,
+            warm=loop.warm,
+            out=work,
+            epochs=EPISODES - 1,
+            seeds=1,
+            workers=1,
+            show=True,
         )
         return replace(
             done.episodes(seed), metadata={"iterated": {"about": done.about, "seed": seed}}
@@ -83,10 +107,8 @@ def _iterated(system: str) -> Callable[[int, int, Path], Episodes]:
 
 
 def _loop_settings(system: str) -> dict[str, Any]:
-    return {
-        "warm": LOOP["warm"],
-        **told(_loop_model(system), LOOP["agent"], LOOP["imagination"]),
-    }
+    loop = LOOPS[system]
+    return {"warm": loop.warm, **told(loop.fit, AGENT, loop.imagination)}
 
 
 RECIPES = {

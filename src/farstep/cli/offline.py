@@ -26,9 +26,9 @@ class Offline:
     """A file, a Minari directory, or the name of a shipped set."""
     out: Path
     """Directory for models, agents and results."""
-    model_preset: FitPreset = "recommended"
-    """How the model is fitted, apart from the changes below."""
-    config: FitConfig = field(default_factory=lambda: chosen_fit("--model-preset"))
+    model_preset: FitPreset = "ensemble"
+    """How the model is fitted, apart from the changes below; ensemble is three of recommended."""
+    config: FitConfig = field(default_factory=lambda: chosen_fit("--model-preset", "ensemble"))
     """How the model is fitted, and the values in the preset."""
     seeds: int = 3
     """How many, counting up from --seed."""
@@ -41,8 +41,9 @@ class Offline:
     """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
-    transitions=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
-    recorded state."""
+    transitions=sample, reward=learned; by itself rollout=300 starts=any beyond=end: short episodes
+    from any recorded state, which end where they leave the data's range; and of an ensemble
+    member=rollout: another one in each."""
     system: str | None = None
     """The real system, if the data do not name it."""
     workers: int = os.cpu_count() or 1

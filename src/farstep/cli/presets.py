@@ -6,15 +6,15 @@ from typing import Literal
 
 from farstep.fitting.config import PRESETS, FitConfig
 
-FitPreset = Literal["recommended", "paper"]
+FitPreset = Literal["recommended", "ensemble", "paper"]
 
 
-def chosen_fit(option: str = "--preset") -> FitConfig:
+def chosen_fit(option: str = "--preset", usual: FitPreset = "recommended") -> FitConfig:
     """Return the preset that the command line names; what else it names, the parser judges."""
     words = [word for argument in sys.argv[1:] for word in argument.split("=", 1)]
     words = [word.replace("_", "-") for word in words]
     named = words[words.index(option) + 1 :][:1] if option in words else []
-    return PRESETS.get(named[0] if named else "recommended", PRESETS["recommended"])
+    return PRESETS.get(named[0] if named else usual, PRESETS[usual])
 
 
 def settled(config: FitConfig, preset: str) -> FitConfig:

@@ -11,7 +11,7 @@ from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
+from farstep.loops.shared import AMONG_SEVERAL, agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run
@@ -31,6 +31,7 @@ PAPERS = {
          "expert": (730.2, 147.8)},
 }  # fmt: skip
 """By horizon and dataset, the paper's mean and its 90 % Gaussian half width over three seeds."""
+SHORT = ImagineConfig(starts="any", rollout=300)
 RECOMMENDED, ONE_STEP = "recommended", "recommended, h = 1"
 
 
@@ -45,7 +46,8 @@ class Budget:
     compositions: int
     """Of the recommended ones."""
     agent: AgentConfig
-    imagination: ImagineConfig = BRANCHED
+    imagination: ImagineConfig = SHORT
+    """Of agents in the paper's models; those in ours live as `offline` lets them."""
 
 
 BUDGETS = {
@@ -66,9 +68,9 @@ def budget_of(plan: Plan) -> Budget:
 def models(budget: Budget) -> dict[str, FitConfig]:
     """Return what is fitted, by the name of its row."""
     ours = {
-        RECOMMENDED: fit_config("recommended", compositions=budget.compositions),
+        RECOMMENDED: fit_config("ensemble", compositions=budget.compositions),
         ONE_STEP: fit_config(
-            "recommended", horizon=1, weights="uniform", compositions=budget.compositions
+            "ensemble", horizon=1, weights="uniform", compositions=budget.compositions
         ),
     }
     paper = {
@@ -85,7 +87,9 @@ def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
     return {
         (short(data), line): [
             OfflineAgent(
-                ScoredFit(data, replace(config, seed=seed)), budget.agent, budget.imagination
+                ScoredFit(data, replace(config, seed=seed)),
+                budget.agent,
+                AMONG_SEVERAL if config.members > 1 else budget.imagination,
             )
             for seed in budget.seeds
         ]
@@ -188,7 +192,9 @@ def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
 def _said(budget: Budget) -> str:
     where = imagined_where(budget.imagination)
     return (
-        f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes each."
+        f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
+        "each. Recommended: ensembles of three, one member in each imagined episode, which ends "
+        "where it leaves the data's range."
     )
 
 

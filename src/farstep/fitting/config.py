@@ -183,8 +183,9 @@ PAPER = FitConfig(
 )
 """The paper's settings. Fits are told by what differs from them, so every field has its value here,
 whatever becomes of the defaults."""
-PRESETS = {"recommended": FitConfig(), "paper": PAPER}
-"""`recommended`: what `benchmarks/model_study.py` found. `paper`: the paper's."""
+PRESETS = {"recommended": FitConfig(), "ensemble": FitConfig(members=3), "paper": PAPER}
+"""`recommended`: what `benchmarks/model_study.py` found. `ensemble`: three of these, for agents,
+who find what a single model is wrong about. `paper`: the paper's."""
 
 
 def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitConfig:

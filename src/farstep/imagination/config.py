@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from farstep.choices import Choice, Propagation, Starts, Uncertainty
+from farstep.choices import Beyond, Choice, Propagation, Starts, Uncertainty
 from farstep.errors import FarstepError
 from farstep.fields import check_words
 
@@ -29,6 +29,9 @@ class ImagineConfig:
     """What the penalty goes by; in units of the states' standard deviations."""
     bounds: float | None = 0.0
     """Keep states within the training range, widened by this share of it; None lets them go."""
+    beyond: Beyond = "clip"
+    """What leaves the bounds is put back, or ends the episode, whose rest earns the data's lowest
+    reward: an agent then gains nothing from a wall that is not there."""
     circles: bool = True
     """Keep the system's (cosine, sine) pairs on the circle, from which models stray."""
 

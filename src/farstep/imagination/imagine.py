@@ -159,6 +159,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
         angles=system.angles if config.circles else (),
         episode_steps=min(config.rollout or system.episode_steps, system.episode_steps),
         transitions=config.transitions,
+        ends_beyond=config.beyond == "end",
         penalty=float(config.penalty),
         uncertainty_of=config.uncertainty,
     )

@@ -64,7 +64,8 @@ class World(eqx.Module):
     scale: Float[Array, " d"]
     """Standard deviations of the states, which uncertainty is measured in."""
     worst: Float[Array, ""]
-    """The lowest reward of the data: what a step earns that has no finite next state."""
+    """The lowest reward of the data: what a step earns that has no finite next state, and every
+    step after an end beyond the bounds."""
     familiarity: Familiarity | None
     ending: Terminated = eqx.field(static=True)
     resetting: Reset | None = eqx.field(static=True)
@@ -73,6 +74,8 @@ class World(eqx.Module):
     """(cosine, sine) pairs of the states, which are kept on the circle."""
     episode_steps: int = eqx.field(static=True)
     transitions: Propagation = eqx.field(static=True)
+    ends_beyond: bool = eqx.field(static=True)
+    """Whether episodes end beyond the bounds; without it states are only put back."""
     penalty: float = eqx.field(static=True)
     uncertainty_of: Uncertainty = eqx.field(static=True)
 
@@ -99,12 +102,15 @@ class World(eqx.Module):
         state = jnp.where(finite, state, place.state)
         inside = self._inside(state)
         steps = place.steps + 1
+        bounded = (jnp.abs(inside - state) > self._noticed()).any()
+        lost = bounded & self.ends_beyond
+        rest = self.worst * (self.episode_steps - place.steps)
         outcome = Outcome(
             state=inside,
-            reward=jnp.where(finite, reward, self.worst),
-            terminated=finite & self.done(place.state, action, inside),
+            reward=jnp.where(lost, rest, jnp.where(finite, reward, self.worst)),
+            terminated=finite & (lost | self.done(place.state, action, inside)),
             truncated=~finite | (steps >= self.episode_steps),
-            bounded=(jnp.abs(inside - state) > self._noticed()).any(),
+            bounded=bounded,
             not_finite=~finite,
         )
         return Place(inside, memory, steps), outcome

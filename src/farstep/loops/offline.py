@@ -173,7 +173,7 @@ class Offline:
 
 def offline(
     data: str | Path | Episodes,
-    config: FitConfig | str = "recommended",
+    config: FitConfig | str = "ensemble",
     *,
     out: str | Path,
     seeds: int = 3,
@@ -198,9 +198,10 @@ def offline(
         agent: The name of a preset; settings such as `{"preset": "fast", "steps": 100_000}`; or an
             `AgentConfig`.
         system: What is known of the system; the data's own without it.
-        imagination: Settings of `imagine`, such as `{"bounds": 0.1}`; episodes of 300 steps
-            from any recorded state without others. With `reward="learned"`, or
-            where the system's reward is not known, the reward is learned.
+        imagination: Settings of `imagine`, such as `{"bounds": 0.1}`; without others episodes
+            of 300 steps from any recorded state, which end where they leave the data's
+            range. With `reward="learned"`, or where the system's reward is not known, the reward is
+            learned.
         workers: Processes of one thread each; 1 runs in this process.
         force: Start over where `out` holds other settings.
         **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`.

@@ -3,6 +3,7 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from farstep.imagination.imagine import require_sb3
 from farstep.systems.system import System
 from farstep.weights import Profile
 
-BRANCHED = ImagineConfig(starts="any", rollout=300)
+BRANCHED = ImagineConfig(starts="any", rollout=300, beyond="end")
 """Where the loops' agents live unless something else is said: in short episodes from any recorded
 state they see more of the system than in whole ones from its first states."""
+AMONG_SEVERAL = replace(BRANCHED, member="rollout")
+"""The same in an ensemble: what earns in one member alone does not pay."""
 
 
 def model_settings(
@@ -51,7 +54,8 @@ def imagine_settings(
     given: ImagineConfig | Mapping[str, Any] | None, members: int
 ) -> ImagineConfig:
     """Return the imagined system's settings, checked against a model of some members."""
-    chosen = given if isinstance(given, ImagineConfig) else replaced(BRANCHED, given or {})
+    usual = AMONG_SEVERAL if members > 1 else BRANCHED
+    chosen = given if isinstance(given, ImagineConfig) else replaced(usual, given or {})
     chosen.check()
     chosen.check_members(members)
     return chosen
