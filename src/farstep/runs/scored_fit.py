@@ -52,8 +52,8 @@ class ScoredFit(Run):
         """For 36 episodes of a thousand steps."""
         config = self.config
         if config.epochs:
-            return 12 + config.epochs * (0.6 + 0.5 * config.horizon)
-        return 10 + 0.0018 * config.compositions
+            return 12 + config.members * config.epochs * (0.6 + 0.5 * config.horizon)
+        return 10 + config.members * 0.0018 * config.compositions
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Fit and score; a fit that diverges scores minus infinity."""
