@@ -236,7 +236,7 @@ fs.train(imagined, steps=3, learning_starts=2, net_arch=(2,), eval_episodes=0, o
 said(lambda: fs.load_model("agent/policy.safetensors"), "read it with load_policy")
 policy = fs.load_policy("agent/policy.safetensors")
 assert repr(policy) == "Policy for cartpole-swingup: 5-2-2, relu"
-said(lambda: fs.offline(data, out="x", imagination={"penalty": 1.0}), "only an ensemble")
+said(lambda: fs.offline(data, members=1, out="x", imagination={"penalty": 1.0}), "only an ensemble")
 assert "\\n" not in repr(imagined) and len(repr(imagined)) < 500
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farstep.dynamics.dropout import keep_mask
-from farstep.dynamics.network import NetworkShape, create_network, evaluate, train
+from farstep.dynamics.network import NetworkShape, create_network, draw_linear, evaluate, train
 
 
 def _network(**changes: object):
@@ -22,6 +22,15 @@ def test_it_has_the_shapes_and_scale_that_are_asked_for():
     assert len(statistics) == 3
     assert np.abs(network.layers[1].weight).max() <= 1 / 8
     assert network.layers[1].weight.std() == pytest.approx(1 / 8 / np.sqrt(3), rel=0.05)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (6, 128), (40, 50), (128, 128)])
+def test_layers_are_drawn_as_by_jax_itself(n: int, m: int):
+    weight, bias = draw_linear(jax.random.key(3), n, m)
+    keys, limit = jax.random.split(jax.random.key(3)), n**-0.5
+    for drawn, key, shape in ((weight, keys[0], (n, m)), (bias, keys[1], (m,))):
+        expected = jax.random.uniform(key, shape, minval=-limit, maxval=limit)
+        np.testing.assert_array_equal(drawn, expected)
 
 
 def test_batch_normalisation_uses_the_batch_in_training_and_moves_the_running_statistics():

@@ -11,11 +11,15 @@ from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.loops.offline import offline
+from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, imagine_settings
+from farstep.model import load_model
 from farstep.weights import decay
 
 SMALL = AgentConfig(
     steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=30
 )
+FIT = {"epochs": 1, "horizon": 2, "weights": "uniform", "width": 16, "depth": 1, "members": 1}
+ALONE = {"seeds": 1, "agent": SMALL, "workers": 1}
 UNSEEN = dataclasses.replace(SMALL, eval_episodes=0)
 OPTIONS = (
     "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]", "eval_every=60",
@@ -34,7 +38,7 @@ def few():
 
 
 def test_every_stage_is_there_and_used_again(few, tmp_path):
-    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, epochs=1, workers=1)
+    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=1, **FIT)
     assert [result["seed"] for result in done.results] == [0, 1]
     assert done.results[0]["return"] != done.results[1]["return"]
     summary = done.summary()
@@ -48,31 +52,30 @@ def test_every_stage_is_there_and_used_again(few, tmp_path):
         assert (tmp_path / "seed-0" / name).exists()
     stamp = (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns
     (tmp_path / "seed-0" / "result.json").unlink()
-    again = offline(few, out=tmp_path, seeds=2, agent=SMALL, epochs=1, workers=1)
+    again = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=1, **FIT)
     assert again.results[0]["return"] == done.results[0]["return"]
     assert (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns == stamp
 
 
 def test_two_workers(few, tmp_path):
-    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, epochs=1, workers=2)
+    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=2, **FIT)
     assert [result["seed"] for result in done.results] == [0, 1]
     # Processes of one thread add up in another order than this one: R² agrees, not to the bit.
-    alone = offline(few, out=tmp_path / "alone", seeds=1, agent=SMALL, epochs=1, workers=1)
+    alone = offline(few, out=tmp_path / "alone", **ALONE, **FIT)
     assert done.results[0]["r2"] == pytest.approx(alone.results[0]["r2"], abs=2e-3)
 
 
 def test_other_settings_in_the_same_place(few, tmp_path):
-    given = {"out": tmp_path, "seeds": 1, "agent": SMALL, "epochs": 1, "workers": 1}
-    first = offline(few, **given)
+    first = offline(few, out=tmp_path, **ALONE, **FIT)
     with pytest.raises(FarstepError, match="--force"):
-        offline(few, horizon=2, **given)
-    other = offline(few, horizon=2, force=True, weights=decay(0.5), **given)
+        offline(few, out=tmp_path, **ALONE, **FIT | {"horizon": 3})
+    other = offline(few, out=tmp_path, force=True, **ALONE, **FIT | {"weights": decay(0.5)})
     assert other.results[0]["r2"] != first.results[0]["r2"]
     assert "decay:0.5" in other.about
 
 
 def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
-    noted = {"agent": SMALL, "epochs": 1, "seeds": 1, "workers": 1, "width": 16}
+    noted = ALONE | FIT
     learned = offline(few, out=tmp_path / "a", imagination={"reward": "learned"}, **noted)
     assert np.isfinite(learned.results[0]["imagined_return"])
     assert learned.notes == []  # it was asked for
@@ -95,13 +98,15 @@ def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
 def test_the_command(farstep, tmp_path):
     shown = farstep(
         "offline", "cartpole-swingup/random", "--epochs", 1, "--horizon", 2, "--weights",
-        "decay:0.9", "--seeds", 1, "--preset", "fast", "--agent-option", *OPTIONS,
+        "decay:0.9", "--width", 16, "--seeds", 1, "--preset", "fast", "--agent-option", *OPTIONS,
         "--imagine-option", "bounds=0.1", "transitions=sample", "--workers", 1,
         "--out", tmp_path / "o",
     )  # fmt: skip
     assert shown.code == 0, shown.err
     assert "h = 2, weights decay:0.9" in shown.out and "imagined return" in shown.out
-    result = json.loads((tmp_path / "o" / "seed-0" / "result.json").read_text())
+    folder = tmp_path / "o" / "seed-0"
+    result = json.loads((folder / "result.json").read_text())
+    assert load_model(folder / "model" / "model.safetensors").dynamics.size == 3  # by itself
     assert np.isfinite(result["return"]) and np.isfinite(result["imagined_return"])
     assert (tmp_path / "o" / "returns.png").exists()
 
@@ -118,8 +123,8 @@ def test_the_command(farstep, tmp_path):
         (("--system", "swimmer"), "not of one system"),
         (("--seeds", "0"), "at least 1"),
         (("--stride", "2"), "single steps"),
-        (("--imagine-option", "member=step"), "single one"),
-        (("--imagine-option", "penalty=1"), "only an ensemble"),
+        (("--members", "1", "--imagine-option", "member=step"), "single one"),
+        (("--members", "1", "--imagine-option", "penalty=1"), "only an ensemble"),
     ],
 )
 def test_bad_input_is_one_line(farstep, tmp_path, options, message):
@@ -149,6 +154,12 @@ def test_the_train_command(farstep, tmp_path):
         "--episodes", 1, "--out", tmp_path / "c.npz",
     )  # fmt: skip
     assert collected.code == 0, collected.err
+
+
+def test_members_of_an_ensemble_take_turns():
+    assert imagine_settings(None, 3) == AMONG_SEVERAL
+    assert imagine_settings({"beyond": "clip"}, 1) == dataclasses.replace(BRANCHED, beyond="clip")
+    assert imagine_settings({"member": "mean"}, 3).member == "mean"
 
 
 def test_no_seed_is_said(few, tmp_path):

@@ -1,5 +1,6 @@
 """The paper's network: hidden layers with normalisation and dropout, one linear output."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,8 +114,20 @@ def draw_linear(key: PRNGKeyArray, n: int, m: int) -> tuple[Array, Array]:
     """Return the weight (n, m) and bias of a new layer, uniform within ±1/√n as in PyTorch."""
     limit = n**-0.5
     weight_key, bias_key = jax.random.split(key)
-    weight = jax.random.uniform(weight_key, (n, m), minval=-limit, maxval=limit)
-    return weight, jax.random.uniform(bias_key, (m,), minval=-limit, maxval=limit)
+    return _uniform(weight_key, (n, m), limit), _uniform(bias_key, (m,), limit)
+
+
+def _uniform(key: PRNGKeyArray, shape: tuple[int, ...], limit: float) -> Array:
+    """Return numbers within ±limit, the same as `jax.random.uniform` of this shape gives.
+
+    That compiles a program for every shape, which took seconds for the layers of a model and an
+    agent. A number depends on its place alone, so a few sizes serve all shapes.
+    """
+    count, size = math.prod(shape), 1024
+    while size < count:
+        size *= 8
+    drawn = jax.random.uniform(key, (size,), minval=-limit, maxval=limit)
+    return drawn[:count].reshape(shape)
 
 
 def _affine(x: Array, layer: Layer, shape: NetworkShape) -> Array:
