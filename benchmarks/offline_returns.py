@@ -1,8 +1,8 @@
 """Pure-batch RL on the shipped datasets: real and imagined returns for h = 1 and h = 4.
 
-The same as `farstep offline cartpole-swingup/random --model-preset paper --horizon 4 --weights
-decay:0.75 --target delta --seeds 3 --epochs 50 --agent-option steps=100000`. Results are kept in
-`results/offline_returns`, which is committed: what is there is not computed again.
+The paper's models that predict differences, and agents in whole episodes from the data's first
+states. Results are kept in `results/offline_returns`, which is committed: what is there is not
+computed again.
 """
 
 import json
@@ -10,6 +10,7 @@ import json
 from benchmarks.development_data import WORK
 from benchmarks.harness import RESULTS, Result
 from farstep.agents.config import AgentConfig
+from farstep.imagination.config import ImagineConfig
 from farstep.loops.offline import Offline, offline
 
 SEEDS, STEPS = 3, 100_000
@@ -56,6 +57,7 @@ def _offline(data: str, horizon: int, weights: str) -> Offline:
             out=WORK / f"offline-{name}",
             seeds=SEEDS,
             agent=AgentConfig(steps=STEPS, num_envs=10, gradient_steps=2),
+            imagination=ImagineConfig(),
             weights=weights,
             horizon=horizon,
             target="delta",

@@ -163,6 +163,7 @@ def test_all_of_them_continue_to_the_same_bits(tmp_path, monkeypatch: pytest.Mon
 
 def test_presets_are_where_settings_start_from():
     assert fit_config() == FitConfig() == PRESETS["recommended"]
+    assert fit_config("ensemble", model="linear").members == 1
     paper = fit_config("paper", horizon=4)
     assert (paper.horizon, paper.width, paper.depth, paper.activation) == (4, 256, 2, "tanh")
     assert (paper.normalisation, paper.dropout, paper.batch) == ("batch", 0.1, 64)

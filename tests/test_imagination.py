@@ -119,11 +119,35 @@ def test_an_episode_can_end_beyond_the_bounds():
     first = [bool(outcome.bounded) for outcome in outcomes].index(True)
     assert not bool(others[first].terminated)
     assert [bool(one.terminated) for one in outcomes[: first + 1]] == [False] * first + [True]
-    # Within the bounds nothing differs; beyond them all that is left earns the lowest reward.
+    # Within the bounds nothing differs; no policy loses as much as by leaving them.
     assert [one.reward for one in outcomes[:first]] == [one.reward for one in others[:first]]
     assert seen.rewards is not None
-    expected = seen.rewards.min() * (10 - first)
-    assert float(outcomes[first].reward) == pytest.approx(expected, rel=1e-5)
+    loss = 200 * seen.rewards.min()
+    assert float(outcomes[first].reward) == pytest.approx(loss, rel=1e-5)
+    penalised = imagine(fast, CART, seen, beyond="end", penalty=1.0, uncertainty="std").world
+    unsure = np.linalg.norm([0.1, 0.2] / np.asarray(penalised.scale))
+    place = penalised.reset(KEY)._replace(state=jnp.asarray(seen.states.max(axis=0)))
+    left = penalised.step(place, jnp.zeros(1), KEY)[1]
+    assert float(left.reward) == pytest.approx(loss - 200 * unsure, rel=1e-4)
+
+
+def test_where_no_state_follows_is_beyond_the_bounds_too():
+    broken = model(np.full((2, 2), np.nan, np.float32))
+    world = imagine(broken, CART, data(), beyond="end").world
+    outcome = _along(world, np.ones((1, 1), np.float32))[1][0]
+    assert bool(outcome.terminated) and not bool(outcome.truncated)
+    assert float(outcome.reward) == pytest.approx(200 * float(world.worst), rel=1e-5)
+
+
+def test_whole_episodes_end_beyond_the_bounds_too():
+    imagined = imagine(model(2 * np.eye(2, dtype=np.float32)), CART, data(), beyond="end")
+    assert imagined.whole.ends_beyond
+    assert any(bool(o.terminated) for o in _along(imagined.whole, np.zeros((10, 1)))[1])
+
+
+def test_an_end_beyond_the_bounds_needs_data():
+    with pytest.raises(FarstepError, match="lowest reward of the data"):
+        imagine(model(), CART, bounds=None, beyond="end")
 
 
 def test_states_that_are_not_finite_end_the_episode():

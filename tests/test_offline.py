@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 from farstep.agents.config import AgentConfig
 from farstep.datasets.shipped import load
+from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.loops.offline import offline
@@ -18,8 +20,15 @@ from farstep.weights import decay
 SMALL = AgentConfig(
     steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=30
 )
-FIT = {"epochs": 1, "horizon": 2, "weights": "uniform", "width": 16, "depth": 1, "members": 1}
-ALONE = {"seeds": 1, "agent": SMALL, "workers": 1}
+FIT: dict[str, Any] = {
+    "epochs": 1,
+    "horizon": 2,
+    "weights": "uniform",
+    "width": 16,
+    "depth": 1,
+    "members": 1,
+}
+ALONE: dict[str, Any] = {"seeds": 1, "agent": SMALL, "workers": 1}
 UNSEEN = dataclasses.replace(SMALL, eval_episodes=0)
 OPTIONS = (
     "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]", "eval_every=60",
@@ -106,7 +115,8 @@ def test_the_command(farstep, tmp_path):
     assert "h = 2, weights decay:0.9" in shown.out and "imagined return" in shown.out
     folder = tmp_path / "o" / "seed-0"
     result = json.loads((folder / "result.json").read_text())
-    assert load_model(folder / "model" / "model.safetensors").dynamics.size == 3  # by itself
+    dynamics = load_model(folder / "model" / "model.safetensors").dynamics
+    assert isinstance(dynamics, Ensemble) and dynamics.size == 3  # by itself
     assert np.isfinite(result["return"]) and np.isfinite(result["imagined_return"])
     assert (tmp_path / "o" / "returns.png").exists()
 
@@ -123,7 +133,7 @@ def test_the_command(farstep, tmp_path):
         (("--system", "swimmer"), "not of one system"),
         (("--seeds", "0"), "at least 1"),
         (("--stride", "2"), "single steps"),
-        (("--members", "1", "--imagine-option", "member=step"), "single one"),
+        (("--model", "linear", "--imagine-option", "member=step"), "single one"),
         (("--members", "1", "--imagine-option", "penalty=1"), "only an ensemble"),
     ],
 )
@@ -158,7 +168,7 @@ def test_the_train_command(farstep, tmp_path):
 
 def test_members_of_an_ensemble_take_turns():
     assert imagine_settings(None, 3) == AMONG_SEVERAL
-    assert imagine_settings({"beyond": "clip"}, 1) == dataclasses.replace(BRANCHED, beyond="clip")
+    assert imagine_settings({"beyond": "end"}, 1) == dataclasses.replace(BRANCHED, beyond="end")
     assert imagine_settings({"member": "mean"}, 3).member == "mean"
 
 

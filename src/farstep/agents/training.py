@@ -103,9 +103,9 @@ def notes(curve: AgentCurve) -> list[str]:
     found = []
     if bounded > _MUCH:
         found.append(
-            f"the model left the bounds at {bounded:.0%} of the last steps and was put back; "
-            "its agent may live off that. Widen the bounds (bounds=0.1), penalise "
-            "uncertainty, shorten the rollout, or fit with a longer horizon."
+            f"the model left the bounds at {bounded:.0%} of the last steps; its agent may live "
+            "off being put back. Fit an ensemble, end episodes there (beyond=end), widen the "
+            "bounds (bounds=0.1), or fit with a longer horizon."
         )
     if bad:
         found.append(

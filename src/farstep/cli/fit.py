@@ -25,7 +25,8 @@ class Fit:
     out: Path
     """Directory for the model, its training curve (TensorBoard, PNG) and checkpoints."""
     preset: FitPreset = "recommended"
-    """Settings that those below are changes of; with --help their values are shown."""
+    """Settings that those below are changes of; with --help their values are shown. ensemble is
+    three models of recommended."""
     config: FitConfig = field(default_factory=chosen_fit)
     """Settings, and their values in the preset."""
     learn_reward: bool = False

@@ -48,8 +48,8 @@ class Iterate:
     """Settings of the agent as NAME=VALUE, such as steps=60000: its budget in each epoch."""
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1 or penalty=1; by itself
-    rollout=300 starts=any beyond=end: short episodes from any recorded state, which end where they
-    leave the data's range; and of an ensemble member=rollout: another one in each."""
+    rollout=300 starts=any: short episodes from any recorded state; of an ensemble also
+    member=rollout beyond=end: another member in each, which ends where it leaves the data."""
     warm: Literal["none", "agent", "model", "both"] = "agent"
     """What goes on from the epoch before, in place of random numbers."""
     workers: int = os.cpu_count() or 1

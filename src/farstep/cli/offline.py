@@ -41,9 +41,9 @@ class Offline:
     """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
-    transitions=sample, reward=learned; by itself rollout=300 starts=any beyond=end: short episodes
-    from any recorded state, which end where they leave the data's range; and of an ensemble
-    member=rollout: another one in each."""
+    transitions=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
+    recorded state; of an ensemble also member=rollout beyond=end: another member in each, which
+    ends where it leaves the data."""
     system: str | None = None
     """The real system, if the data do not name it."""
     workers: int = os.cpu_count() or 1

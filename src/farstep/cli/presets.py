@@ -18,7 +18,13 @@ def chosen_fit(option: str = "--preset", usual: FitPreset = "recommended") -> Fi
 
 
 def settled(config: FitConfig, preset: str) -> FitConfig:
-    """Return the settings, without the preset's epochs where compositions were given instead."""
+    """Return the settings, without what others that were given take the place of.
+
+    Those are the preset's epochs, by compositions, and its members, by a linear model.
+    """
     base = PRESETS[preset]
-    given = config.compositions != base.compositions and config.epochs == base.epochs
-    return replace(config, epochs=None) if given else config
+    if config.compositions != base.compositions and config.epochs == base.epochs:
+        config = replace(config, epochs=None)
+    if config.model == "linear" and config.members == base.members:
+        config = replace(config, members=1)
+    return config

@@ -121,7 +121,8 @@ def _uniform(key: PRNGKeyArray, shape: tuple[int, ...], limit: float) -> Array:
     """Return numbers within ±limit, the same as `jax.random.uniform` of this shape gives.
 
     That compiles a program for every shape, which took seconds for the layers of a model and an
-    agent. A number depends on its place alone, so a few sizes serve all shapes.
+    agent. A number depends on its place alone (JAX's partitionable Threefry, the default), so a few
+    sizes serve all shapes.
     """
     count, size = math.prod(shape), 1024
     while size < count:

@@ -11,7 +11,12 @@ from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.shared import AMONG_SEVERAL, agent_budget, imagined_where
+from farstep.loops.shared import (
+    AMONG_SEVERAL,
+    BRANCHED,
+    agent_budget,
+    imagined_where,
+)
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run
@@ -31,7 +36,6 @@ PAPERS = {
          "expert": (730.2, 147.8)},
 }  # fmt: skip
 """By horizon and dataset, the paper's mean and its 90 % Gaussian half width over three seeds."""
-SHORT = ImagineConfig(starts="any", rollout=300)
 RECOMMENDED, ONE_STEP = "recommended", "recommended, h = 1"
 
 
@@ -46,7 +50,7 @@ class Budget:
     compositions: int
     """Of the recommended ones."""
     agent: AgentConfig
-    imagination: ImagineConfig = SHORT
+    imagination: ImagineConfig = BRANCHED
     """Of agents in the paper's models; those in ours live as `offline` lets them."""
 
 
@@ -193,8 +197,7 @@ def _said(budget: Budget) -> str:
     where = imagined_where(budget.imagination)
     return (
         f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
-        "each. Recommended: ensembles of three, one member in each imagined episode, which ends "
-        "where it leaves the data's range."
+        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}."
     )
 
 

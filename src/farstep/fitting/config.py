@@ -191,7 +191,8 @@ who find what a single model is wrong about. `paper`: the paper's."""
 def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitConfig:
     """Return a preset, or other settings, with some fields replaced.
 
-    A number of compositions takes the place of epochs that come from the preset.
+    A number of compositions takes the place of epochs that come from the preset, and a linear
+    model that of an ensemble's members.
     """
     if isinstance(preset, str):
         if preset not in PRESETS:
@@ -199,4 +200,6 @@ def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitC
         preset = PRESETS[preset]
     if "compositions" in settings:
         settings = {"epochs": None, **settings}
+    if settings.get("model") == "linear":
+        settings = {"members": 1, **settings}
     return replaced(preset, settings)

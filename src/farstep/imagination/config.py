@@ -30,8 +30,8 @@ class ImagineConfig:
     bounds: float | None = 0.0
     """Keep states within the training range, widened by this share of it; None lets them go."""
     beyond: Beyond = "clip"
-    """What leaves the bounds is put back, or ends the episode, whose rest earns the data's lowest
-    reward: an agent then gains nothing from a wall that is not there."""
+    """What leaves the bounds is put back, or ends the episode at a loss, the data's lowest reward
+    200 times: an agent then gains nothing from a wall that is not there."""
     circles: bool = True
     """Keep the system's (cosine, sine) pairs on the circle, from which models stray."""
 

@@ -51,7 +51,10 @@ class Imagination:
 
     @property
     def whole(self) -> World:
-        """The world as the real system is run: whole episodes from first states, no penalty."""
+        """The world as the real system is run: whole episodes from first states, no penalty.
+
+        Where episodes end beyond the bounds they do so here as well.
+        """
         return dataclasses.replace(
             self.world,
             starts=self.first,
@@ -139,6 +142,8 @@ def _system(model: Model, system: System | str | None, data: Episodes | None) ->
 def _world(model: Model, system: System, data: Episodes | None, config: ImagineConfig) -> World:
     dynamics = _with_choice(model.dynamics, config.member)
     config.check_members(dynamics.size if isinstance(dynamics, Ensemble) else 1)
+    if config.beyond == "end" and data is None:
+        raise FarstepError("beyond=end goes by the lowest reward of the data; give data.")
     low, high, scale = _ranges(model, data, config.bounds)
     return World(
         dynamics=dynamics,

@@ -22,6 +22,9 @@ Rewarding = Callable[[Array, Array, Array], Float[Array, ""]]
 
 _NOTICED = 0.01
 """Share of the width between the bounds: what is put back by less is not counted."""
+_LOST = 200
+"""What an end beyond the bounds costs: so many steps at the lowest reward, which is all that a
+discount of 0.995 leaves to lose. Less would make leaving a way out of bad rewards."""
 
 
 class Place(NamedTuple):
@@ -64,8 +67,7 @@ class World(eqx.Module):
     scale: Float[Array, " d"]
     """Standard deviations of the states, which uncertainty is measured in."""
     worst: Float[Array, ""]
-    """The lowest reward of the data: what a step earns that has no finite next state, and every
-    step after an end beyond the bounds."""
+    """The lowest reward of the data: what a step earns that has no finite next state."""
     familiarity: Familiarity | None
     ending: Terminated = eqx.field(static=True)
     resetting: Reset | None = eqx.field(static=True)
@@ -75,7 +77,8 @@ class World(eqx.Module):
     episode_steps: int = eqx.field(static=True)
     transitions: Propagation = eqx.field(static=True)
     ends_beyond: bool = eqx.field(static=True)
-    """Whether episodes end beyond the bounds; without it states are only put back."""
+    """Whether episodes end beyond the bounds, and where no finite state follows, at a loss; without
+    it states are only put back."""
     penalty: float = eqx.field(static=True)
     uncertainty_of: Uncertainty = eqx.field(static=True)
 
@@ -103,13 +106,13 @@ class World(eqx.Module):
         inside = self._inside(state)
         steps = place.steps + 1
         bounded = (jnp.abs(inside - state) > self._noticed()).any()
-        lost = bounded & self.ends_beyond
-        rest = self.worst * (self.episode_steps - place.steps)
+        lost = self.ends_beyond & (bounded | ~finite)
+        loss = _LOST * (self.worst - self._deduction(place.state, action))
         outcome = Outcome(
             state=inside,
-            reward=jnp.where(lost, rest, jnp.where(finite, reward, self.worst)),
-            terminated=finite & (lost | self.done(place.state, action, inside)),
-            truncated=~finite | (steps >= self.episode_steps),
+            reward=jnp.where(lost, loss, jnp.where(finite, reward, self.worst)),
+            terminated=lost | (finite & self.done(place.state, action, inside)),
+            truncated=(~finite & ~lost) | (steps >= self.episode_steps),
             bounded=bounded,
             not_finite=~finite,
         )
@@ -145,10 +148,11 @@ class World(eqx.Module):
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]
     ) -> Float[Array, ""]:
         """Return the reward of a step, less the penalty on what the model is unsure of."""
-        reward = self.rewarding(state, action, next_state)
-        if self.penalty:
-            reward = reward - self.penalty * self.uncertainty(state, action)
-        return reward
+        return self.rewarding(state, action, next_state) - self._deduction(state, action)
+
+    def _deduction(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Array | float:
+        """Return what is taken off a reward because the model is unsure."""
+        return self.penalty * self.uncertainty(state, action) if self.penalty else 0.0
 
     def done(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]

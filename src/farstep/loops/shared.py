@@ -20,11 +20,11 @@ from farstep.imagination.imagine import require_sb3
 from farstep.systems.system import System
 from farstep.weights import Profile
 
-BRANCHED = ImagineConfig(starts="any", rollout=300, beyond="end")
+BRANCHED = ImagineConfig(starts="any", rollout=300)
 """Where the loops' agents live unless something else is said: in short episodes from any recorded
 state they see more of the system than in whole ones from its first states."""
-AMONG_SEVERAL = replace(BRANCHED, member="rollout")
-"""The same in an ensemble: what earns in one member alone does not pay."""
+AMONG_SEVERAL = replace(BRANCHED, member="rollout", beyond="end")
+"""The same in an ensemble: what earns in one member alone, or beyond the data, does not pay."""
 
 
 def model_settings(
@@ -79,7 +79,8 @@ def described(fit: FitConfig, agent: AgentConfig) -> str:
     """Return the budgets of a loop's models and agents, in words."""
     length = f"{fit.epochs} epochs" if fit.epochs else f"{fit.compositions} compositions"
     ahead = f"h up to {fit.horizon}" if fit.weights == "auto" else f"h = {fit.horizon}"
-    return f"{ahead}, weights {fit.weights}, {length} a fit; {agent_budget(agent)}"
+    several = f", {fit.members} members" if fit.members > 1 else ""
+    return f"{ahead}, weights {fit.weights}, {length} a fit{several}; {agent_budget(agent)}"
 
 
 def agent_budget(agent: AgentConfig) -> str:
@@ -94,7 +95,10 @@ def imagined_where(how: ImagineConfig) -> str:
     """Return where imagined episodes start and how long they are, in words."""
     length = f"episodes of {how.rollout} steps" if how.rollout else "whole episodes"
     start = {"first": "the data's first states", "any": "any recorded state"}
-    return f"{length} from {start.get(how.starts, 'the reset of the system')}"
+    where = f"{length} from {start.get(how.starts, 'the reset of the system')}"
+    member = {"step": "a random member each step", "rollout": "one member an episode"}
+    ends = "ending beyond the data's range" if how.beyond == "end" else ""
+    return ", ".join(part for part in (where, member.get(how.member or "", ""), ends) if part)
 
 
 def learned_note(how: ImagineConfig, system: System) -> list[str]:
