@@ -35,6 +35,10 @@ OPTIONS = (
 )  # fmt: skip
 
 
+def _fit(**changes: Any) -> dict[str, Any]:
+    return {**FIT, **changes}
+
+
 @pytest.fixture(autouse=True)
 def _one_real_episode(monkeypatch: pytest.MonkeyPatch):
     """Ten for each result take most of a test's time."""
@@ -77,8 +81,8 @@ def test_two_workers(few, tmp_path):
 def test_other_settings_in_the_same_place(few, tmp_path):
     first = offline(few, out=tmp_path, **ALONE, **FIT)
     with pytest.raises(FarstepError, match="--force"):
-        offline(few, out=tmp_path, **ALONE, **FIT | {"horizon": 3})
-    other = offline(few, out=tmp_path, force=True, **ALONE, **FIT | {"weights": decay(0.5)})
+        offline(few, out=tmp_path, **ALONE, **_fit(horizon=3))
+    other = offline(few, out=tmp_path, force=True, **ALONE, **_fit(weights=decay(0.5)))
     assert other.results[0]["r2"] != first.results[0]["r2"]
     assert "decay:0.5" in other.about
 
