@@ -16,6 +16,8 @@ Choice = Literal["mean", "step", "rollout"]
 
 Starts = Literal["first", "any", "reset"]
 """Of imagined episodes: the first states of the data, any of its states, or the system's reset."""
+Warm = Literal["none", "agent", "model", "both"]
+"""What an epoch of a loop goes on from, of the one before."""
 Beyond = Literal["clip", "end"]
 """What is done with a state beyond the bounds: it is put back, or the episode ends there."""
 Uncertainty = Literal["disagreement", "std"]

@@ -7,12 +7,13 @@ from typing import Any
 
 from farstep.agents.config import AgentConfig
 from farstep.agents.train import train
+from farstep.choices import Warm
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, did_you_mean
 from farstep.fields import changed
 from farstep.fitting.config import FitConfig
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.iterate import Warm, iterate
+from farstep.loops.iterate import iterate
 from farstep.loops.shared import told
 from farstep.systems.collect import collect
 

@@ -1,6 +1,5 @@
 """The learning curve of an agent: one row for each evaluation."""
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import numpy as np
 
 from farstep.agents.program import Tally
 from farstep.errors import DivergedError
+from farstep.json_numbers import json_numbers
 
 DIVERGED = (
     "the agent diverged: its losses are not finite. Try a smaller learning_rate, or rewards of a "
@@ -27,7 +27,7 @@ class AgentCurve:
 
     def add(self, row: Mapping[str, float | int | None]) -> None:
         """Append one evaluation; numbers that are not finite become None."""
-        self.rows.append({name: _plain(value) for name, value in row.items()})
+        self.rows.append({name: json_numbers(value) for name, value in row.items()})
 
     def column(self, name: str) -> np.ndarray:
         """Return one column, NaN where there is no number."""
@@ -104,7 +104,3 @@ def described(tally: Tally) -> dict[str, float | None]:
         "strangeness": float(sums.strangeness) / max(int(sums.turns), 1),
         **losses,
     }
-
-
-def _plain(value: float | int | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)

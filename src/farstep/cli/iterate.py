@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from farstep.choices import Warm
 from farstep.cli.presets import FitPreset
 
 
@@ -50,21 +51,20 @@ class Iterate:
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1 or penalty=1; by itself
     rollout=300 starts=any: short episodes from any recorded state; of an ensemble also
     member=rollout beyond=end: another member in each, which ends where it leaves the data."""
-    warm: Literal["none", "agent", "model", "both"] = "agent"
+    warm: Warm = "agent"
     """What goes on from the epoch before, in place of random numbers."""
     workers: int = os.cpu_count() or 1
     """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
 
     def run(self) -> None:
         """Run all loops, with a line after each epoch; draw the curve, and say where all is."""
-        from farstep.cli.options import parse_options
+        from farstep.cli.options import given, parse_options
         from farstep.fitting.config import fit_config
         from farstep.loops.iterate import HEADER, iterate
         from farstep.report.iterations import iteration_chart
         from farstep.report.static import save_chart
 
-        named = {"horizon": self.horizon, "weights": self.weights, "seed": self.seed}
-        settings = {name: value for name, value in named.items() if value is not None}
+        settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
         print(HEADER, flush=True)
         done = iterate(
             self.system,

@@ -10,6 +10,11 @@ _WORDS = {"None": "null", "none": "null", "True": "true", "False": "false"}
 """Of Python, in JSON."""
 
 
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that have a value; the others are left to the preset."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Return the options by name; values are JSON or Python's None, True, False, else text."""
     options = {}

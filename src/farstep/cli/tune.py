@@ -43,13 +43,12 @@ class Tune:
 
     def run(self) -> None:
         """Search, print the best settings, draw, and say where all is."""
-        from farstep.cli.options import parse_options
+        from farstep.cli.options import given, parse_options
         from farstep.cli.tables import print_table
         from farstep.report.static import save_chart
         from farstep.tuning import tune
 
-        named = {"horizon": self.horizon, "weights": self.weights, "seed": self.seed}
-        settings = {name: value for name, value in named.items() if value is not None}
+        settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
         found = tune(
             self.data,
             self.preset,

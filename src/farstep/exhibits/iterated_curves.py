@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from farstep.agents.config import AgentConfig, agent_config
+from farstep.choices import Warm
 from farstep.exhibits.exhibit import Plan, Results, Shown
 from farstep.exhibits.offline_agent import agent_seconds
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.imagination.config import ImagineConfig
-from farstep.loops.iterate import IteratedSeed, Warm
+from farstep.loops.iterate import IteratedSeed
 from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table

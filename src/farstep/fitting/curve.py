@@ -9,6 +9,7 @@ import numpy as np
 
 from farstep.fitting.training import EpochRecord
 from farstep.fitting.validation import Validation
+from farstep.json_numbers import json_numbers
 
 
 @dataclass
@@ -30,11 +31,11 @@ class Curve:
 
     def add(self, record: EpochRecord, validation: Validation, seconds: float) -> None:
         """Append an epoch."""
-        self.train.append(_plain(record.losses))
-        self.validation.append(_plain(validation.losses))
-        self.weights.append(_plain(record.weights))
-        self.gradient_norm += _plain(record.gradient_norm)
-        self.score += _plain(validation.score)
+        self.train.append(json_numbers(np.ravel(record.losses)))
+        self.validation.append(json_numbers(np.ravel(validation.losses)))
+        self.weights.append(json_numbers(np.ravel(record.weights)))
+        self.gradient_norm.append(json_numbers(record.gradient_norm))
+        self.score.append(json_numbers(validation.score))
         self.seconds.append(round(seconds, 4))
 
     @property
@@ -62,9 +63,3 @@ class Curve:
     def from_json(cls, data: Mapping[str, Any]) -> "Curve":
         """Rebuild what `to_json` gave."""
         return cls(**{name: value for name, value in data.items() if name != "best_epoch"})
-
-
-def _plain(values: Any) -> list[float | None]:
-    """Return numbers for JSON, which knows neither NaN nor infinity."""
-    numbers = np.asarray(values, np.float64).reshape(-1).tolist()
-    return [number if math.isfinite(number) else None for number in numbers]

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from farstep.agents.config import AgentConfig
 from farstep.agents.files import Agent
 from farstep.agents.train import train
+from farstep.choices import Warm
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, did_you_mean
 from farstep.fields import identity_of
@@ -23,6 +24,7 @@ from farstep.fitting.fit import fit
 from farstep.fitting.held_out import hold_out_parts
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import imagine
+from farstep.json_numbers import json_numbers
 from farstep.loops.real_episodes import RealEpisodes, all_of
 from farstep.loops.shared import (
     agent_settings,
@@ -32,7 +34,6 @@ from farstep.loops.shared import (
     learns_reward,
     model_settings,
     own_notes,
-    plain,
     read_result,
     told,
     write_result,
@@ -46,8 +47,6 @@ from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.systems.registry import system as system_named
 from farstep.tensorboard import TensorBoard
 
-Warm = Literal["none", "agent", "model", "both"]
-"""What goes on from the epoch before, in place of random numbers."""
 R2_STEPS = (10, 50)
 """Steps ahead at which a model is scored, on the real episode that follows it."""
 _EPISODES = "episodes"
@@ -280,13 +279,13 @@ def _row(
         steps = [j for j in R2_STEPS if j <= len(episode.actions)]
         new = Episodes.from_list([episode], data.signals, data.system)
         values = mean_r_squared(r_squared(model.dynamics, new, steps[-1])) if steps else []
-        scores |= {f"r2_{j}": plain(values[j - 1]) for j in steps}
+        scores |= {f"r2_{j}": json_numbers(values[j - 1]) for j in steps}
     curves = model.record.get("curves", [])
     return {
         "epoch": epoch,
         "episodes": len(data),
         "horizon": model.horizon,
-        "return": None if episode is None else plain(episode.total),
+        "return": None if episode is None else json_numbers(episode.total),
         **scores,
         "steps": None if episode is None else len(episode.actions),
         "updates": agent.curve.last.get("updates"),

@@ -24,6 +24,7 @@ from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import check_alike, imagine
+from farstep.json_numbers import json_numbers
 from farstep.loops.shared import (
     agent_settings,
     described,
@@ -32,7 +33,6 @@ from farstep.loops.shared import (
     learns_reward,
     model_settings,
     own_notes,
-    plain,
     read_result,
     told,
     write_result,
@@ -127,7 +127,7 @@ class OfflineSeed:
         return {
             **returns,
             "imagined_return": agent.curve.of_policy(self.agent.keep).get("imagined_return"),
-            "r2": {str(j): plain(scores[j - 1]) for j in steps},
+            "r2": {str(j): json_numbers(scores[j - 1]) for j in steps},
             "notes": [*learned_note(self.imagination, system), *own_notes(noticed)],
             "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
             "agent_seconds": agent.curve.last.get("seconds"),

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.errors import DataWarning, FarstepError
 from farstep.fields import changed, replaced
@@ -129,8 +127,3 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
     """Store a result, atomically."""
     text = json.dumps(result, indent=1, allow_nan=False)
     publish(path, {"": text.encode()}, force=True)
-
-
-def plain(value: float) -> float | None:
-    """Return a number for JSON, None for what is none."""
-    return round(float(value), 6) if np.isfinite(value) else None

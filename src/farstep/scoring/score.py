@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from farstep.json_numbers import json_numbers
 from farstep.scoring.calibration import LEVELS, Calibration
 from farstep.scoring.errors import mean_r_squared
 from farstep.scoring.intervals import half_width
@@ -131,21 +132,12 @@ class Score:
             "kind": self.kind,
             "seeds": self.seeds,
             "steps": self.steps.tolist(),
-            "mean_r2": _plain(self.mean_r2[0]),
-            "growth_rate": _plain(self.growth_rate),
+            "mean_r2": json_numbers(self.mean_r2[0]),
+            "growth_rate": json_numbers(self.growth_rate),
             "falls_below": {str(value): self.falls_below(value) for value in THRESHOLDS},
             "diverged": self.diverged,
-            **{name: _plain(value) for name, value in measured.items()},
+            **{name: json_numbers(value) for name, value in measured.items()},
             "coverage": None if coverage is None else dict(
-                zip(map(str, LEVELS), _plain(coverage), strict=True)
+                zip(map(str, LEVELS), json_numbers(coverage), strict=True)
             ),
         }  # fmt: skip
-
-
-def _plain(values: Any) -> Any:
-    """Return nested lists of numbers for JSON, which knows neither NaN nor infinity."""
-    if values is None:
-        return None
-    if isinstance(values, (list, tuple, np.ndarray)):
-        return [_plain(value) for value in values]
-    return float(values) if np.isfinite(values) else None
