@@ -9,6 +9,7 @@ LAYERS = [
     "errors",
     "choices",
     "fields",
+    "json_numbers",
     "files",
     "progress",
     "processes",
