@@ -35,7 +35,7 @@ def test_imagined_states_are_the_exact_rollout():
     state = np.array([1.0, 0.0], np.float32)
     for action, outcome in zip(actions, outcomes, strict=True):
         state = A @ state + B @ action
-        np.testing.assert_allclose(outcome.state, state, rtol=1e-5)
+        np.testing.assert_allclose(outcome.seen, state, rtol=1e-5)
         expected = -(state[0] ** 2) - 0.1 * action[0] ** 2
         assert float(outcome.reward) == pytest.approx(expected, rel=1e-4)
         assert not outcome.done
@@ -75,8 +75,8 @@ def test_only_the_system_whose_episode_ended_starts_anew():
     np.testing.assert_array_equal(outcome.done, [True, False])
     np.testing.assert_array_equal(after.steps, [0, 1])
     np.testing.assert_array_equal(after.state[0], [1.0, 0.0])
-    np.testing.assert_array_equal(after.state[1], outcome.state[1])
-    np.testing.assert_array_equal(outcome.state[0], outcome.state[1])
+    np.testing.assert_array_equal(after.state[1], outcome.seen[1])
+    np.testing.assert_array_equal(outcome.seen[0], outcome.seen[1])
 
 
 def test_distance_from_the_data_is_not_looked_at_in_step_with_short_rollouts():
@@ -224,10 +224,25 @@ def test_episodes_start_where_the_data_do(starts):
 def test_sampled_transitions_have_the_models_deviation():
     world = imagine(model(), CART, bounds=None, transitions="sample").world
     place = world.reset(KEY)
-    step = jax.vmap(lambda key: world.step(place, jnp.zeros(1), key)[1].state)
+    step = jax.vmap(lambda key: world.step(place, jnp.zeros(1), key)[1].seen)
     states = np.asarray(step(jax.random.split(KEY, 4000)))
     np.testing.assert_allclose(states.mean(axis=0), A @ [1.0, 0.0], atol=0.01)
     np.testing.assert_allclose(states.std(axis=0), [0.1, 0.2], rtol=0.05)
+
+
+def test_noise_is_in_what_is_seen_and_nowhere_else():
+    quiet, noisy = (imagine(model(), CART, bounds=None, noise=noise).world for noise in (0.0, 0.5))
+    place = noisy.reset(KEY)
+    np.testing.assert_array_equal(place.seen, place.state)  # a start is as it was recorded
+    actions = np.ones((5, 1), np.float32)
+    (last, outcomes), (exact, expected) = (_along(world, actions) for world in (noisy, quiet))
+    np.testing.assert_array_equal(last.state, exact.state)
+    np.testing.assert_array_equal(exact.seen, exact.state)
+    assert [one.reward for one in outcomes] == [one.reward for one in expected]
+    seen = jax.vmap(lambda key: noisy.step(place, jnp.zeros(1), key)[0].seen)
+    shown = np.asarray(seen(jax.random.split(KEY, 4000)))
+    np.testing.assert_allclose(shown.mean(axis=0), A @ [1.0, 0.0], atol=0.01)
+    np.testing.assert_allclose(shown.std(axis=0), [0.05, 0.1], rtol=0.05)
 
 
 def test_penalties_by_hand():
@@ -252,7 +267,7 @@ def test_a_member_is_chosen_for_a_rollout():
     for number in range(8):
         place = world.reset(jax.random.key(number))
         _, outcome = world.step(place, jnp.zeros(1), KEY)
-        firsts.add(round(float(outcome.state[0]), 3))
+        firsts.add(round(float(outcome.seen[0]), 3))
     assert firsts == {1.0, 1.2}
 
 

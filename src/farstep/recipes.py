@@ -52,7 +52,7 @@ LOOPS = {
     ),
     "cartpole-swingup-noisy": Loop(
         FitConfig(horizon=50, weights="uniform", compositions=30_000, angles=((1, 2),)),
-        ImagineConfig(starts="any", rollout=300, beyond="end", circles=False),
+        ImagineConfig(starts="any", rollout=300, noise=0.7, beyond="end", circles=False),
         warm="agent",
     ),
 }

@@ -121,7 +121,7 @@ def _step(
 ) -> tuple[AgentState, Tally]:
     """Act and imagine once in every system, then update."""
     act_key, world_key, update_key = jax.random.split(key, 3)
-    here, learner, n = state.places.state, state.learner, config.num_envs
+    here, learner, n = state.places.seen, state.learner, config.num_envs
     shape = (n, world.signals.num_actions)
     if phase.acts:
         actions = act(learner.actor, here, act_key)
@@ -131,9 +131,7 @@ def _step(
     places, outcome = world.step_all(
         state.places, applied, jax.random.split(world_key, n), state.steps
     )
-    new = Transitions(
-        here, actions, outcome.reward, outcome.state, outcome.terminated.astype(float)
-    )
+    new = Transitions(here, actions, outcome.reward, outcome.seen, outcome.terminated.astype(float))
     replay = remember(state.replay, new)
     losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if phase.learns else 0
     if phase.learns:
@@ -157,7 +155,7 @@ def imagined_returns(world: World, actor: Layers, keys: Key[Array, " n"]) -> Flo
 
         def once(carry: tuple) -> tuple:
             place, total, _ = carry
-            mean, _ = action_distribution(actor, place.state)
+            mean, _ = action_distribution(actor, place.seen)
             action = unscaled(jnp.tanh(mean), world.signals)
             place, outcome = world.step(place, action, jax.random.fold_in(step_key, place.steps))
             return place, total + outcome.reward, outcome.done

@@ -32,6 +32,9 @@ class ImagineConfig:
     beyond: Beyond = "clip"
     """What leaves the bounds is put back, or ends the episode at a loss, the data's lowest reward
     200 times: an agent then gains nothing from a wall that is not there."""
+    noise: float = 0.0
+    """Noise of the sensors that an agent sees states through, in standard deviations that the model
+    predicts one step ahead. Where only noise made these, the sensors' is 0.7 of them."""
     circles: bool = True
     """Keep the system's (cosine, sine) pairs on the circle, from which models stray."""
 
@@ -40,7 +43,7 @@ class ImagineConfig:
         check_words(ImagineConfig, vars(self))
         if self.rollout is not None and not 1 <= self.rollout < 2**31:
             raise FarstepError(f"rollout must be at least 1 step, not {self.rollout}.")
-        for name in ("penalty", "bounds"):
+        for name in ("penalty", "bounds", "noise"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise FarstepError(f"{name} must be 0 or more, not {value:g}.")

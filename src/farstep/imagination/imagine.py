@@ -165,6 +165,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
         episode_steps=min(config.rollout or system.episode_steps, system.episode_steps),
         transitions=config.transitions,
         ends_beyond=config.beyond == "end",
+        noise=float(config.noise),
         penalty=float(config.penalty),
         uncertainty_of=config.uncertainty,
     )

@@ -69,7 +69,7 @@ class Stepper:
         self._words = jnp.asarray(np.stack(words))
         self._turn = 0
         places = self._places = _reset(self.world, self._words)
-        return np.array(places.state)
+        return np.array(places.seen)
 
     def step(self, actions: np.ndarray) -> Stepped:
         """Apply an action to each system; those beyond the bounds are cut off there."""
@@ -148,7 +148,7 @@ def compiled_step(treedef: Any, restart: bool) -> Any:
             lambda: jnp.full((), jnp.nan),
         )
         columns = (outcome.reward, *flags, jnp.full(len(actions), far))
-        numbers = [moved.state, outcome.state, *(column[:, None] for column in columns)]
+        numbers = [moved.seen, outcome.seen, *(column[:, None] for column in columns)]
         return moved, jnp.concatenate([part.astype(jnp.float32) for part in numbers], axis=1)
 
     return step

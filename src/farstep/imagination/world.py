@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from farstep.choices import Propagation, Uncertainty
 from farstep.dynamics.circles import on_circles
-from farstep.dynamics.contract import Dynamics, Memory
+from farstep.dynamics.contract import Dynamics, Gaussian, Memory
 from farstep.dynamics.ensemble import Ensemble
 from farstep.imagination.familiarity import Familiarity
 from farstep.rollout import advance
@@ -22,6 +22,8 @@ Rewarding = Callable[[Array, Array, Array], Float[Array, ""]]
 
 _NOTICED = 0.01
 """Share of the width between the bounds: what is put back by less is not counted."""
+_SENSORS = 2
+"""What the noise of the sensors is drawn by: the step itself draws by other numbers."""
 _LOST = 200
 """What an end beyond the bounds costs: so many steps at the lowest reward, which is all that a
 discount of 0.995 leaves to lose. Less would make leaving a way out of bad rewards."""
@@ -31,6 +33,8 @@ class Place(NamedTuple):
     """Where one imagined system is."""
 
     state: Float[Array, "*n d"]
+    seen: Float[Array, "*n d"]
+    """The state as its sensors show it, which is what an agent acts on."""
     memory: Memory
     steps: Int[Array, "*n"]
     """Of this episode."""
@@ -39,8 +43,8 @@ class Place(NamedTuple):
 class Outcome(NamedTuple):
     """What one step brought."""
 
-    state: Float[Array, "*n d"]
-    """The next state, also where the episode ends there."""
+    seen: Float[Array, "*n d"]
+    """The next state as the sensors show it, also where the episode ends there."""
     reward: Float[Array, "*n"]
     terminated: Bool[Array, "*n"]
     truncated: Bool[Array, "*n"]
@@ -79,6 +83,8 @@ class World(eqx.Module):
     ends_beyond: bool = eqx.field(static=True)
     """Whether episodes end beyond the bounds, and where no finite state follows, at a loss; without
     it states are only put back."""
+    noise: float = eqx.field(static=True)
+    """Of the sensors, in standard deviations that the model predicts for a step."""
     penalty: float = eqx.field(static=True)
     uncertainty_of: Uncertainty = eqx.field(static=True)
 
@@ -90,13 +96,14 @@ class World(eqx.Module):
             state = self.resetting(start_key)
         else:
             state = self.starts[jax.random.randint(start_key, (), 0, len(self.starts))]
-        return Place(self._inside(state), self.dynamics.begin(memory_key), jnp.zeros((), jnp.int32))
+        start, memory = self._inside(state), self.dynamics.begin(memory_key)
+        return Place(start, start, memory, jnp.zeros((), jnp.int32))
 
     def step(
         self, place: Place, action: Float[Array, " k"], key: PRNGKeyArray
     ) -> tuple[Place, Outcome]:
         """Apply an action; what follows an episode's end is left to the caller."""
-        state, _, memory = advance(
+        state, predicted, memory = advance(
             self.dynamics.step, place.memory, place.state, action, key, self.transitions
         )
         state = on_circles(state, self.angles)
@@ -104,19 +111,20 @@ class World(eqx.Module):
         finite = jnp.isfinite(state).all() & jnp.isfinite(reward)
         state = jnp.where(finite, state, place.state)
         inside = self._inside(state)
+        seen = self._seen(inside, predicted, key)
         steps = place.steps + 1
         bounded = (jnp.abs(inside - state) > self._noticed()).any()
         lost = self.ends_beyond & (bounded | ~finite)
         loss = _LOST * (self.worst - self._deduction(place.state, action))
         outcome = Outcome(
-            state=inside,
+            seen=seen,
             reward=jnp.where(lost, loss, jnp.where(finite, reward, self.worst)),
             terminated=lost | (finite & self.done(place.state, action, inside)),
             truncated=(~finite & ~lost) | (steps >= self.episode_steps),
             bounded=bounded,
             not_finite=~finite,
         )
-        return Place(inside, memory, steps), outcome
+        return Place(inside, seen, memory, steps), outcome
 
     def step_all(
         self,
@@ -163,6 +171,16 @@ class World(eqx.Module):
     def _inside(self, state: Float[Array, " d"]) -> Float[Array, " d"]:
         """Return the state within the bounds."""
         return jnp.clip(state, self.low, self.high)
+
+    def _seen(
+        self, state: Float[Array, " d"], predicted: Gaussian, key: PRNGKeyArray
+    ) -> Float[Array, " d"]:
+        """Return what the sensors show of a state; a start is shown as it was recorded."""
+        if not self.noise:
+            return state
+        drawn = jax.random.normal(jax.random.fold_in(key, _SENSORS), state.shape)
+        shown = state + self.noise * jnp.exp(predicted.log_std) * drawn
+        return self._inside(jnp.where(jnp.isfinite(shown), shown, state))
 
     def _noticed(self) -> Float[Array, " d"]:
         """Return how far beyond the bounds counts; a dimension that never moved has its scale."""
