@@ -32,7 +32,7 @@ AGENT = AgentConfig(
     eval_every=5_000,
 )
 """24 000 updates of a small agent after each real episode; the policy that the model thinks best
-runs the next one."""
+runs the next one. Written out, since a recipe may not move with a preset."""
 
 
 @dataclass(frozen=True)
