@@ -13,8 +13,9 @@ demo: .venv/installed
 	$(BIN)/farstep report demo --out demo/report.html
 	@echo "open demo/report.html in a browser"
 
+# Most of a toy-sized test is compiling, so programs are compiled with few optimisations.
 test: .venv/installed-dev
-	$(BIN)/python -m pytest --numprocesses auto $(PYTEST)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m pytest --numprocesses auto $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

@@ -190,6 +190,10 @@ def test_the_program_is_compiled_once_for_warm_up_and_once_for_learning(imagined
     train(imagined, config, seed=0)
     train(imagined, config, seed=1)
     assert _compiled() == before + 2
+    more = imagine(model(), CART, data(episodes=6))  # as a loop has, after some epochs
+    assert len(more.world.starts.states) == len(imagined.world.starts.states)  # pyright: ignore
+    train(more, config, seed=0)
+    assert _compiled() == before + 2
 
 
 def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):

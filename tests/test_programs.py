@@ -22,3 +22,9 @@ def test_programs_are_dropped_when_they_are_many(tmp_path: Path, monkeypatch: py
         programs.drop_programs_if_many()
         assert doubled._cache_size() == kept  # pyright: ignore[reportAttributeAccessIssue]
     assert float(doubled(jnp.ones(()))) == 2.0
+
+
+def test_arrays_that_grow_have_room():
+    assert [programs.room_for(count) for count in (0, 1, 64, 65, 1000, 1024)] == [
+        *(64, 64, 64, 128, 1024, 1024)
+    ]

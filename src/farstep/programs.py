@@ -1,17 +1,27 @@
-"""Compiled programs, which a process keeps until they are too many."""
+"""Compiled programs: when arrays that grow need new ones, and how long a process keeps them."""
 
 from pathlib import Path
 
 _MANY = 20_000
 """Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
 _MAPS = Path("/proc/self/maps")
+_LEAST_ROOM = 64
+
+
+def room_for(count: int) -> int:
+    """Return a size for an array that grows: a power of two.
+
+    A program is compiled for the sizes of its arrays. With room in them a loop whose data grow
+    compiles anew when they double, not in every epoch.
+    """
+    return max(_LEAST_ROOM, 1 << (count - 1).bit_length())
 
 
 def drop_programs_if_many() -> None:
     """Drop all compiled programs once they are many, or where that is not known.
 
-    A loop whose data grow compiles anew in every epoch, and would end with "Cannot allocate
-    memory" after some thirty.
+    A fit compiles for the number of its windows, so that a loop whose data grow would end with
+    "Cannot allocate memory" after some thirty epochs.
     """
     import jax
 

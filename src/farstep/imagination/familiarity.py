@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from farstep.episodes import Episodes
+from farstep.programs import room_for
 
 _POINTS = 1024
 """Of the data that distances are measured to; as many others tell what is usual."""
@@ -36,6 +37,7 @@ class Familiarity(eqx.Module):
         )
         rest = others if len(others) else points
         usual = jax.vmap(lambda x: _nearest(points, x))(rest).mean()
+        points = jnp.resize(points, (room_for(half), points.shape[1]))  # again and again: no harm
         centre, unit = (jnp.asarray(v, jnp.float32) for v in (pairs.mean(axis=0), scale))
         return cls(points, centre, unit, jnp.maximum(usual, 1e-6))
 

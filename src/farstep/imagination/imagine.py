@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from farstep.choices import Choice
 from farstep.dynamics.contract import Dynamics
@@ -21,6 +20,7 @@ from farstep.errors import DataWarning, FarstepError
 from farstep.fields import replaced
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.familiarity import Familiarity
+from farstep.imagination.start_states import StartStates
 from farstep.imagination.world import Rewarding, World
 from farstep.model import Model
 from farstep.signals import Signals
@@ -42,7 +42,7 @@ class Imagination:
     system: System
     config: ImagineConfig
     model: Model
-    first: Float[Array, "m d"] | None = None
+    first: StartStates | None = None
     """The data's first states, where whole episodes start."""
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ def imagine(
             DataWarning,
             stacklevel=2,
         )
-    first = None if data is None else jnp.asarray(data.states[data.row_offsets[:-1]], jnp.float32)
+    first = None if data is None else StartStates.of(data.states[data.row_offsets[:-1]])
     return Imagination(world, known, config, model, first)
 
 
@@ -229,7 +229,9 @@ def _worst(system: System, data: Episodes | None) -> Any:
     return jnp.asarray(0.0 if rewards is None else rewards.min(), jnp.float32)
 
 
-def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> Any:
+def _starts(
+    system: System, data: Episodes | None, config: ImagineConfig
+) -> StartStates | None:
     if config.starts == "reset":
         if system.reset is None:
             raise FarstepError(
@@ -239,7 +241,7 @@ def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> Any
     if data is None:
         raise FarstepError(f"starts={config.starts} needs data to start from.")
     rows = data.row_offsets[:-1] if config.starts == "first" else slice(None)
-    return jnp.asarray(data.states[rows], jnp.float32)
+    return StartStates.of(data.states[rows])
 
 
 def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[Any, Any, Any]:

@@ -13,6 +13,7 @@ from farstep.dynamics.circles import on_circles
 from farstep.dynamics.contract import Dynamics, Gaussian, Memory
 from farstep.dynamics.ensemble import Ensemble
 from farstep.imagination.familiarity import Familiarity
+from farstep.imagination.start_states import StartStates
 from farstep.rollout import advance
 from farstep.signals import Signals
 from farstep.systems.system import Reset, Terminated
@@ -64,7 +65,7 @@ class World(eqx.Module):
 
     dynamics: Dynamics
     rewarding: Rewarding
-    starts: Float[Array, "m d"] | None
+    starts: StartStates | None
     """States that episodes start from; None draws from `resetting`."""
     low: Float[Array, " d"]
     high: Float[Array, " d"]
@@ -95,7 +96,7 @@ class World(eqx.Module):
             assert self.resetting is not None
             state = self.resetting(start_key)
         else:
-            state = self.starts[jax.random.randint(start_key, (), 0, len(self.starts))]
+            state = self.starts.draw(start_key)
         start, memory = self._inside(state), self.dynamics.begin(memory_key)
         return Place(start, start, memory, jnp.zeros((), jnp.int32))
 
