@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cart import CART, data, far_out, model
+from cart import CART, SIGNALS, A, B, data, far_out, model
 from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.program import LEARNING, WARM_UP, Phase, imagined_returns, live
+from farstep.agents.replay import draw
 from farstep.agents.train import train
 from farstep.agents.training import identity
 from farstep.datasets.reading import read
@@ -196,6 +197,19 @@ def test_the_program_is_compiled_once_for_warm_up_and_once_for_learning(imagined
     assert _compiled() == before + 2
 
 
+def test_an_agent_of_noisy_sensors_remembers_states_and_readings():
+    noisy = imagine(model(), CART, data(), noise=0.5)
+    training = ImaginedTraining(noisy, TINY, seed=0)
+    state, _ = live(training.first(), noisy.world, training.keys.steps, jnp.array(5), TINY, WARM_UP)
+    kept = draw(state.replay, jax.random.key(0), 64, (2, 1))
+    assert kept.seen is not None and not np.array_equal(kept.seen, kept.states)
+    low, high = (np.array([bound]) for bound in (*SIGNALS.action_low, *SIGNALS.action_high))
+    applied = low + (np.asarray(kept.actions) + 1) / 2 * (high - low)
+    expected = np.asarray(kept.states) @ A.T + applied @ B.T  # readings are no part of it
+    inside = np.clip(expected, noisy.world.low, noisy.world.high)
+    np.testing.assert_allclose(kept.next_states, inside, atol=1e-5)
+
+
 def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
     training = ImaginedTraining(imagined, TINY, seed=0)
     start = training.first()
@@ -323,7 +337,7 @@ def test_a_real_system_is_one_and_needs_bounds():
 _SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from cart import CART, data, far_out, model
+from cart import CART, SIGNALS, A, B, data, far_out, model
 from test_agents import TINY
 import dataclasses
 from farstep.agents.train import train

@@ -48,7 +48,9 @@ def test_critic_loss_by_hand():
 def test_actor_loss_by_hand():
     actor = (Linear(jnp.zeros((1, 2)), jnp.array([0.3, np.log(0.5)])),)
     noise = jnp.array([[0.0], [1.0]])
-    loss, density = actor_loss(actor, CONSTANT_CRITICS, jnp.zeros((2, 1)), noise, jnp.array(0.2))
+    column = jnp.zeros((2, 1))
+    batch = Transitions(column, column, jnp.zeros(2), column, jnp.zeros(2))
+    loss, density = actor_loss(actor, CONSTANT_CRITICS, batch, noise, jnp.array(0.2))
     actions = np.tanh(0.3 + 0.5 * np.array([0.0, 1.0]))
     expected = (
         -0.5 * np.array([0.0, 1.0])
@@ -90,7 +92,8 @@ def _torch_net(layers) -> torch.nn.Sequential:
 def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig):
     """One gradient step as `stable_baselines3.SAC.train` makes it, with our noise."""
     noise, next_noise = np.array(jax.random.normal(key, (2, *batch.actions.shape)))
-    s, a, r, s2, d = (torch.tensor(np.asarray(part)) for part in batch)
+    s, a, r, s2, d = (torch.tensor(np.asarray(part)) for part in batch[:5])
+    o, o2 = (torch.tensor(np.asarray(part)) for part in (batch.acted_on, batch.next_acted_on))
     actor = _torch_net(learner.actor)
     critics = [_torch_net(critic) for critic in learner.critics]
     slow = [_torch_net(critic) for critic in learner.target_critics]
@@ -109,7 +112,7 @@ def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig
     actor_adam = torch.optim.Adam(actor.parameters(), lr=rate)
     critic_adam = torch.optim.Adam([p for c in critics for p in c.parameters()], lr=rate)
     alpha_adam = torch.optim.Adam([log_alpha], lr=rate)
-    action_pi, log_prob = sample(s, noise)
+    action_pi, log_prob = sample(o, noise)
     alpha = log_alpha.exp().detach()
     aim = -float(a.shape[1])
     alpha_loss = -(log_alpha * (log_prob + aim).detach()).mean()
@@ -117,7 +120,7 @@ def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig
     alpha_loss.backward()
     alpha_adam.step()
     with torch.no_grad():
-        next_action, next_log_prob = sample(s2, next_noise)
+        next_action, next_log_prob = sample(o2, next_noise)
         q = torch.min(*(c(torch.cat([s2, next_action], 1)) for c in slow)) - alpha * next_log_prob
         y = r[:, None] + (1 - d[:, None]) * config.gamma * q
     first, second = (((c(torch.cat([s, a], 1)) - y) ** 2).mean() for c in critics)
@@ -132,7 +135,9 @@ def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig
     return actor, critics, log_alpha
 
 
-def test_an_update_is_that_of_stable_baselines3():
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_an_update_is_that_of_stable_baselines3(noise: float):
+    """With noisy sensors the actor alone sees through them: critics are given the states."""
     config = AgentConfig(net_arch=(16, 16), learning_rate=1e-2)
     learner = create_learner(jax.random.key(0), 3, 2, config)
     keys = jax.random.split(jax.random.key(1), 5)
@@ -143,6 +148,11 @@ def test_an_update_is_that_of_stable_baselines3():
         next_states=jax.random.normal(keys[3], (8, 3)),
         terminated=jnp.array([0.0, 1.0] * 4),
     )
+    if noise:
+        readings = noise * jax.random.normal(keys[0], (2, 8, 3))
+        batch = batch._replace(
+            seen=batch.states + readings[0], next_seen=batch.next_states + readings[1]
+        )
     moved, losses = update(learner, batch, keys[4], config)
     actor, critics, log_alpha = _torch_update(learner, batch, keys[4], config)
     for ours, theirs in [

@@ -18,6 +18,19 @@ class Transitions(NamedTuple):
     next_states: Float[Array, "b d"]
     terminated: Float[Array, " b"]
     """1 where the next state ends the task; an episode that was cut off goes on in theory."""
+    seen: Float[Array, "b d"] | None = None
+    """The states as noisy sensors show them; None where an actor sees the states themselves."""
+    next_seen: Float[Array, "b d"] | None = None
+
+    @property
+    def acted_on(self) -> Float[Array, "b d"]:
+        """What the actor sees of the states. Critics, which nobody acts by, see the states."""
+        return self.states if self.seen is None else self.seen
+
+    @property
+    def next_acted_on(self) -> Float[Array, "b d"]:
+        """What the actor sees of the next states."""
+        return self.next_states if self.next_seen is None else self.next_seen
 
 
 def targets(
@@ -44,13 +57,17 @@ def critic_loss(
 def actor_loss(
     actor: Layers,
     critics: tuple[Layers, Layers],
-    states: Float[Array, "b d"],
+    batch: Transitions,
     noise: Float[Array, "b k"],
     temperature: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Float[Array, " b"]]:
-    """Return mean [ α log π(a|s) − min(Q₁, Q₂)(s, a) ] with a = tanh(μ(s) + σ(s) ε), and log π."""
-    actions, log_density = squashed_sample(*action_distribution(actor, states), noise)
-    worth = jnp.minimum(*values(critics, states, actions))
+    """Return mean [ α log π(a|o) − min(Q₁, Q₂)(s, a) ] with a = tanh(μ(o) + σ(o) ε), and log π.
+
+    o is what the actor sees of s: s itself, or a noisy reading of it (an asymmetric actor-critic,
+    Pinto et al., 2018).
+    """
+    actions, log_density = squashed_sample(*action_distribution(actor, batch.acted_on), noise)
+    worth = jnp.minimum(*values(critics, batch.states, actions))
     return (temperature * log_density - worth).mean(), log_density
 
 

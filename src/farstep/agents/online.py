@@ -124,7 +124,7 @@ class OnlineTraining:
         capacity = min(config.buffer_size, config.steps + self.system.episode_steps)
         return OnlineState(
             create_learner(self._first_key, d, k, config),
-            empty_replay(capacity, d, k, 1),
+            empty_replay(capacity, (d, k), 1),
             jnp.zeros((), jnp.int32),
         )
 

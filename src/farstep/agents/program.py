@@ -69,7 +69,7 @@ def initial_state(key: PRNGKeyArray, world: World, config: AgentConfig) -> Agent
     places = jax.vmap(world.reset)(jax.random.split(reset_key, config.num_envs))
     return AgentState(
         learner=create_learner(learner_key, d, k, config),
-        replay=empty_replay(capacity, d, k, config.num_envs),
+        replay=empty_replay(capacity, (d, k), config.num_envs, noisy=bool(world.noise)),
         places=jax.tree.map(jnp.copy, places),
         returns=jnp.zeros(config.num_envs),
         steps=jnp.zeros((), jnp.int32),
@@ -131,8 +131,7 @@ def _step(
     places, outcome = world.step_all(
         state.places, applied, jax.random.split(world_key, n), state.steps
     )
-    new = Transitions(here, actions, outcome.reward, outcome.seen, outcome.terminated.astype(float))
-    replay = remember(state.replay, new)
+    replay = remember(state.replay, _transitions(state.places, actions, outcome, world))
     losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if phase.learns else 0
     if phase.learns:
         learner, losses = learn(learner, replay, update_key, config)
@@ -141,6 +140,13 @@ def _step(
     tally = tally._replace(updates=jnp.array(updates, jnp.int32), losses=losses)
     returns = jnp.where(outcome.done, 0.0, returns)
     return AgentState(learner, replay, places, returns, state.steps + n), tally
+
+
+def _transitions(places: Place, actions: Array, outcome: Outcome, world: World) -> Transitions:
+    """Return what is remembered; readings of sensors only where they are not the states."""
+    ended = outcome.terminated.astype(float)
+    new = Transitions(places.state, actions, outcome.reward, outcome.state, ended)
+    return new._replace(seen=places.seen, next_seen=outcome.seen) if world.noise else new
 
 
 @jax.jit

@@ -13,7 +13,8 @@ class Replay(NamedTuple):
     """Transitions in the order they came; when it is full the oldest are overwritten."""
 
     rows: Float[Array, "capacity width"]
-    """State, action, next state, reward, terminated side by side: one slice is one write."""
+    """State, action, next state, reward, terminated side by side, and with noisy sensors what they
+    show of both states: one slice is one write."""
     written: Int[Array, ""]
     """Transitions written so far."""
 
@@ -23,40 +24,48 @@ class Replay(NamedTuple):
         return jnp.minimum(self.written, len(self.rows))
 
 
-def empty_replay(capacity: int, num_states: int, num_actions: int, at_once: int) -> Replay:
-    """Return a buffer for `capacity` transitions, rounded up to a multiple of `at_once`."""
+def empty_replay(
+    capacity: int, sizes: tuple[int, int], at_once: int, noisy: bool = False
+) -> Replay:
+    """Return a buffer for `capacity` transitions, rounded up to a multiple of `at_once`.
+
+    Args:
+        capacity: Transitions.
+        sizes: Dimensions of states and of actions.
+        at_once: Transitions that are written at a time.
+        noisy: Keep what sensors show of the states too.
+    """
     capacity = -(-capacity // at_once) * at_once
-    rows = jnp.zeros((capacity, 2 * num_states + num_actions + 2))
-    return Replay(rows, jnp.zeros((), jnp.int32))
+    width = _width(sizes) + (2 * sizes[0] if noisy else 0)
+    return Replay(jnp.zeros((capacity, width)), jnp.zeros((), jnp.int32))
+
+
+def _width(sizes: tuple[int, int]) -> int:
+    return 2 * sizes[0] + sizes[1] + 2
 
 
 def remember(replay: Replay, new: Transitions) -> Replay:
     """Write transitions, as many as every time, over the oldest."""
-    rows = jnp.concatenate(
-        [
-            new.states,
-            new.actions,
-            new.next_states,
-            new.rewards[:, None],
-            new.terminated[:, None],
-        ],
-        axis=1,
-    )
+    numbers = [new.rewards[:, None], new.terminated[:, None]]
+    readings = [seen for seen in (new.seen, new.next_seen) if seen is not None]
+    rows = jnp.concatenate([new.states, new.actions, new.next_states, *numbers, *readings], axis=1)
     at = replay.written % len(replay.rows)
     written = jax.lax.dynamic_update_slice(replay.rows, rows, (at, jnp.zeros_like(at)))
     return Replay(written, replay.written + len(rows))
 
 
-def draw(replay: Replay, key: PRNGKeyArray, count: int, num_states: int) -> Transitions:
-    """Return transitions drawn uniformly, with replacement."""
+def draw(replay: Replay, key: PRNGKeyArray, count: int, sizes: tuple[int, int]) -> Transitions:
+    """Return transitions drawn uniformly, with replacement; `sizes` as in `empty_replay`."""
     index = jax.random.randint(key, (count,), 0, replay.size)
     rows = replay.rows[index]
-    d = num_states
-    k = rows.shape[1] - 2 * d - 2
+    (d, k), plain = sizes, _width(sizes)
+    noisy = rows.shape[1] > plain
     return Transitions(
         states=rows[:, :d],
         actions=rows[:, d : d + k],
-        rewards=rows[:, -2],
+        rewards=rows[:, plain - 2],
         next_states=rows[:, d + k : 2 * d + k],
-        terminated=rows[:, -1],
+        terminated=rows[:, plain - 1],
+        seen=rows[:, plain : plain + d] if noisy else None,
+        next_seen=rows[:, plain + d :] if noisy else None,
     )

@@ -81,7 +81,7 @@ def update(
     noise, next_noise = jax.random.normal(key, (2, *batch.actions.shape))
     temperature = jnp.exp(learner.log_temperature)
     next_actions, next_log_density = squashed_sample(
-        *action_distribution(learner.actor, batch.next_states), next_noise
+        *action_distribution(learner.actor, batch.next_acted_on), next_noise
     )
     y = targets(
         batch.rewards,
@@ -96,7 +96,7 @@ def update(
     rate = config.learning_rate
     critics, critic_state = _moved(learner.critics, gradient, critic_state, rate)
     (pi_loss, log_density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
-        learner.actor, critics, batch.states, noise, temperature
+        learner.actor, critics, batch, noise, temperature
     )
     actor, actor_state = _moved(learner.actor, gradient, actor_state, rate)
     log_temperature = learner.log_temperature
@@ -121,12 +121,12 @@ def learn(
     learner: Learner, replay: Replay, key: PRNGKeyArray, config: AgentConfig
 ) -> tuple[Learner, Losses]:
     """Make `gradient_steps` updates with batches out of the buffer; the losses are summed."""
-    num_states = learner.actor[0].weight.shape[0]
+    num_states, num_actions = len(learner.actor[0].weight), len(learner.actor[-1].bias) // 2
 
     def once(number: Int[Array, ""], carry: tuple[Learner, Losses]) -> tuple[Learner, Losses]:
         learner, total = carry
         draw_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
-        batch = draw(replay, draw_key, config.batch_size, num_states)
+        batch = draw(replay, draw_key, config.batch_size, (num_states, num_actions))
         learner, losses = update(learner, batch, noise_key, config)
         return learner, jax.tree.map(jnp.add, total, losses)
 

@@ -229,9 +229,7 @@ def _worst(system: System, data: Episodes | None) -> Any:
     return jnp.asarray(0.0 if rewards is None else rewards.min(), jnp.float32)
 
 
-def _starts(
-    system: System, data: Episodes | None, config: ImagineConfig
-) -> StartStates | None:
+def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> StartStates | None:
     if config.starts == "reset":
         if system.reset is None:
             raise FarstepError(

@@ -44,8 +44,10 @@ class Place(NamedTuple):
 class Outcome(NamedTuple):
     """What one step brought."""
 
+    state: Float[Array, "*n d"]
+    """The next state, also where the episode ends there."""
     seen: Float[Array, "*n d"]
-    """The next state as the sensors show it, also where the episode ends there."""
+    """The same as the sensors show it."""
     reward: Float[Array, "*n"]
     terminated: Bool[Array, "*n"]
     truncated: Bool[Array, "*n"]
@@ -118,6 +120,7 @@ class World(eqx.Module):
         lost = self.ends_beyond & (bounded | ~finite)
         loss = _LOST * (self.worst - self._deduction(place.state, action))
         outcome = Outcome(
+            state=inside,
             seen=seen,
             reward=jnp.where(lost, loss, jnp.where(finite, reward, self.worst)),
             terminated=lost | (finite & self.done(place.state, action, inside)),
