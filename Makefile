@@ -13,9 +13,11 @@ demo: .venv/installed
 	$(BIN)/farstep report demo --out demo/report.html
 	@echo "open demo/report.html in a browser"
 
-# Most of a toy-sized test is compiling, so programs are compiled with few optimisations.
+# Most of a toy-sized test is compiling, so it is done with few optimisations, but for what must be
+# equal to the bit after kills. `make test QUICKLY=` compiles everything as users do.
+QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1
 test: .venv/installed-dev
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m pytest --numprocesses auto $(PYTEST)
+	$(QUICKLY) $(BIN)/python -m pytest --numprocesses auto $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

@@ -13,13 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cart import CART, SIGNALS, A, B, data, far_out, model
+from cart import CART, A, B, data, far_out, model
 from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.program import LEARNING, WARM_UP, Phase, imagined_returns, live
-from farstep.agents.replay import draw
 from farstep.agents.train import train
 from farstep.agents.training import identity
 from farstep.datasets.reading import read
@@ -191,23 +190,32 @@ def test_the_program_is_compiled_once_for_warm_up_and_once_for_learning(imagined
     train(imagined, config, seed=0)
     train(imagined, config, seed=1)
     assert _compiled() == before + 2
-    more = imagine(model(), CART, data(episodes=6))  # as a loop has, after some epochs
-    assert len(more.world.starts.states) == len(imagined.world.starts.states)  # pyright: ignore
-    train(more, config, seed=0)
-    assert _compiled() == before + 2
 
 
-def test_an_agent_of_noisy_sensors_remembers_states_and_readings():
-    noisy = imagine(model(), CART, data(), noise=0.5)
-    training = ImaginedTraining(noisy, TINY, seed=0)
-    state, _ = live(training.first(), noisy.world, training.keys.steps, jnp.array(5), TINY, WARM_UP)
-    kept = draw(state.replay, jax.random.key(0), 64, (2, 1))
-    assert kept.seen is not None and not np.array_equal(kept.seen, kept.states)
-    low, high = (np.array([bound]) for bound in (*SIGNALS.action_low, *SIGNALS.action_high))
-    applied = low + (np.asarray(kept.actions) + 1) / 2 * (high - low)
-    expected = np.asarray(kept.states) @ A.T + applied @ B.T  # readings are no part of it
-    inside = np.clip(expected, noisy.world.low, noisy.world.high)
-    np.testing.assert_allclose(kept.next_states, inside, atol=1e-5)
+def test_an_agent_of_noisy_sensors_acts_on_readings_and_remembers_both():
+    noisy = imagine(model(), CART, bounds=None, noise=0.5)
+    config = dataclasses.replace(TINY, num_envs=1, gradient_steps=0)
+    training = ImaginedTraining(noisy, config, seed=0)
+    start = training.first()
+    # An actor whose action is tanh of the position that it sees, almost without spread.
+    flat = tuple(jax.tree.map(jnp.zeros_like, layer) for layer in start.learner.actor)
+    weights = [layer.weight.at[0, 0].set(1.0) for layer in flat]
+    bias = flat[-1].bias.at[1].set(-20.0)
+    actor = tuple(layer._replace(weight=w) for layer, w in zip(flat, weights, strict=True))
+    actor = (*actor[:-1], actor[-1]._replace(bias=bias))
+    start = start._replace(learner=start.learner._replace(actor=actor))
+    acting = Phase(acts=True, learns=False)
+    state, _ = live(start, noisy.world, training.keys.steps, jnp.array(15), config, acting)
+    rows = np.asarray(state.replay.rows[:15])
+    states, actions, after = rows[:, :2], rows[:, 2:3], rows[:, 3:5]
+    seen, next_seen = rows[:, 7:9], rows[:, 9:11]
+    np.testing.assert_allclose(actions[:, 0], np.tanh(np.maximum(seen[:, 0], 0.0)), atol=1e-5)
+    applied = -2.0 + (actions + 1) / 2 * 3.0
+    np.testing.assert_allclose(after, states @ A.T + applied @ B.T, atol=1e-5)
+    np.testing.assert_array_equal(next_seen[:-1], seen[1:])
+    np.testing.assert_array_equal(after[:-1], states[1:])
+    spread = (next_seen - after).std(axis=0)
+    assert 0.02 < spread[0] < 0.09 and 0.04 < spread[1] < 0.18  # 0.5 of 0.1 and 0.2
 
 
 def test_the_number_of_steps_is_no_part_of_the_result(imagined: Imagination):
@@ -337,11 +345,10 @@ def test_a_real_system_is_one_and_needs_bounds():
 _SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from cart import CART, SIGNALS, A, B, data, far_out, model
+from cart import CART, data, model
 from test_agents import TINY
 import dataclasses
 from farstep.agents.train import train
-from farstep.agents.training import identity
 from farstep.imagination.imagine import imagine
 slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
 train(imagine(model(), CART, data()), slow, seed=0, out=sys.argv[1])

@@ -240,6 +240,9 @@ def test_noise_is_in_what_is_seen_and_nowhere_else():
     (last, outcomes), (exact, expected) = (_along(world, actions) for world in (noisy, quiet))
     np.testing.assert_array_equal(last.state, exact.state)
     np.testing.assert_array_equal(exact.seen, exact.state)
+    for one, other in zip(outcomes, expected, strict=True):
+        np.testing.assert_array_equal(one.state, other.state)
+        np.testing.assert_array_equal(other.state, other.seen)
     assert [one.reward for one in outcomes] == [one.reward for one in expected]
     seen = jax.vmap(lambda key: noisy.step(place, jnp.zeros(1), key)[0].seen)
     shown = np.asarray(seen(jax.random.split(KEY, 4000)))

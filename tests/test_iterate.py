@@ -11,6 +11,7 @@ import pytest
 
 from cart import CART, data, model
 from farstep.agents.config import AgentConfig
+from farstep.agents.program import imagined_returns, live
 from farstep.agents.train import train
 from farstep.errors import DataWarning, FarstepError
 from farstep.fitting.fit import fit
@@ -67,6 +68,16 @@ def test_more_epochs_go_on_and_nothing_is_done_twice(loop, tmp_path):
     assert longer.rows[0][:2] == done.rows[0]
     assert episode.stat().st_mtime_ns == stamp
     assert len(longer.episodes(0)) == 4
+
+
+def test_agents_are_not_compiled_again_for_every_episode(loop, tmp_path):
+    """Recorded states are 603 and 804 of 200 steps' episodes: room for 1024 in both epochs."""
+    shutil.copytree(loop[1], tmp_path / "copy")
+    counts = []
+    for epochs in (3, 4):
+        iterate("Pendulum-v1", out=tmp_path / "copy", epochs=epochs, **LOOP)
+        counts.append([program._cache_size() for program in (live, imagined_returns)])  # pyright: ignore
+    assert counts[1] == counts[0]
 
 
 @pytest.mark.parametrize("lost", ["result.json", "agent", "model"])

@@ -39,7 +39,7 @@ def test_targets_by_hand():
 
 def test_critic_loss_by_hand():
     column = jnp.zeros((2, 1))
-    batch = Transitions(column, column, jnp.zeros(2), column, jnp.zeros(2))
+    batch = Transitions(column, column, jnp.zeros(2), column, jnp.zeros(2), column, column)
     loss = critic_loss(CONSTANT_CRITICS, batch, jnp.array([1.0, 3.0]))
     # ½ [ mean(4, 0) + mean(1, 1) ]
     assert float(loss) == pytest.approx(1.5)
@@ -49,7 +49,7 @@ def test_actor_loss_by_hand():
     actor = (Linear(jnp.zeros((1, 2)), jnp.array([0.3, np.log(0.5)])),)
     noise = jnp.array([[0.0], [1.0]])
     column = jnp.zeros((2, 1))
-    batch = Transitions(column, column, jnp.zeros(2), column, jnp.zeros(2))
+    batch = Transitions(column, column, jnp.zeros(2), column, jnp.zeros(2), column, column)
     loss, density = actor_loss(actor, CONSTANT_CRITICS, batch, noise, jnp.array(0.2))
     actions = np.tanh(0.3 + 0.5 * np.array([0.0, 1.0]))
     expected = (
@@ -90,10 +90,12 @@ def _torch_net(layers) -> torch.nn.Sequential:
 
 
 def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig):
-    """One gradient step as `stable_baselines3.SAC.train` makes it, with our noise."""
+    """One gradient step as `stable_baselines3.SAC.train` makes it, with our noise.
+
+    Its actor is given readings, o, in place of the states; there they are the same.
+    """
     noise, next_noise = np.array(jax.random.normal(key, (2, *batch.actions.shape)))
-    s, a, r, s2, d = (torch.tensor(np.asarray(part)) for part in batch[:5])
-    o, o2 = (torch.tensor(np.asarray(part)) for part in (batch.acted_on, batch.next_acted_on))
+    s, a, r, s2, d, o, o2 = (torch.tensor(np.asarray(part)) for part in batch)
     actor = _torch_net(learner.actor)
     critics = [_torch_net(critic) for critic in learner.critics]
     slow = [_torch_net(critic) for critic in learner.target_critics]
@@ -135,24 +137,22 @@ def _torch_update(learner: Learner, batch: Transitions, key, config: AgentConfig
     return actor, critics, log_alpha
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("noise", [0.0, 0.5], ids=["as it is", "critics see the states"])
 def test_an_update_is_that_of_stable_baselines3(noise: float):
-    """With noisy sensors the actor alone sees through them: critics are given the states."""
     config = AgentConfig(net_arch=(16, 16), learning_rate=1e-2)
     learner = create_learner(jax.random.key(0), 3, 2, config)
-    keys = jax.random.split(jax.random.key(1), 5)
+    keys = jax.random.split(jax.random.key(1), 6)
+    states, next_states = (jax.random.normal(key, (8, 3)) for key in (keys[0], keys[3]))
+    readings = noise * jax.random.normal(keys[5], (2, 8, 3))
     batch = Transitions(
-        states=jax.random.normal(keys[0], (8, 3)),
+        states=states,
         actions=jnp.tanh(jax.random.normal(keys[1], (8, 2))),
         rewards=jax.random.normal(keys[2], (8,)),
-        next_states=jax.random.normal(keys[3], (8, 3)),
+        next_states=next_states,
         terminated=jnp.array([0.0, 1.0] * 4),
+        seen=states + readings[0],
+        next_seen=next_states + readings[1],
     )
-    if noise:
-        readings = noise * jax.random.normal(keys[0], (2, 8, 3))
-        batch = batch._replace(
-            seen=batch.states + readings[0], next_seen=batch.next_states + readings[1]
-        )
     moved, losses = update(learner, batch, keys[4], config)
     actor, critics, log_alpha = _torch_update(learner, batch, keys[4], config)
     for ours, theirs in [
@@ -179,7 +179,7 @@ def test_a_fixed_temperature_stays():
     config = AgentConfig(net_arch=(8,), ent_coef=0.3)
     learner = create_learner(jax.random.key(0), 1, 1, config)
     column = jnp.zeros((4, 1))
-    batch = Transitions(column, column, jnp.zeros(4), column, jnp.zeros(4))
+    batch = Transitions(column, column, jnp.zeros(4), column, jnp.zeros(4), column, column)
     moved, losses = update(learner, batch, jax.random.key(1), config)
     assert float(moved.log_temperature) == pytest.approx(np.log(0.3))
     assert float(losses.temperature) == pytest.approx(0.3)

@@ -11,7 +11,7 @@ from farstep.agents.losses import Transitions
 from farstep.agents.replay import draw, empty_replay, remember
 
 
-def _numbered(first: int, count: int, noisy: bool = False) -> Transitions:
+def _numbered(first: int, count: int) -> Transitions:
     number = jnp.arange(first, first + count, dtype=jnp.float32)
     shown = jnp.stack([number + 0.1, number + 0.2], axis=1)
     return Transitions(
@@ -20,8 +20,8 @@ def _numbered(first: int, count: int, noisy: bool = False) -> Transitions:
         rewards=number * 10,
         next_states=jnp.stack([number + 1, -number - 1], axis=1),
         terminated=(number % 2),
-        seen=shown if noisy else None,
-        next_seen=-shown if noisy else None,
+        seen=shown,
+        next_seen=-shown,
     )
 
 
@@ -39,7 +39,7 @@ def test_the_last_transitions_are_kept(at_once: int, capacity: int, writes: int)
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_what_is_drawn_is_what_was_written(noisy: bool):
-    replay = remember(empty_replay(10, (2, 1), 4, noisy), _numbered(3, 4, noisy))
+    replay = remember(empty_replay(10, (2, 1), 4, noisy), _numbered(3, 4))
     batch = draw(replay, jax.random.key(0), 400, (2, 1))
     number = np.asarray(batch.states[:, 0])
     assert set(number.tolist()) == {3.0, 4.0, 5.0, 6.0}
@@ -49,10 +49,10 @@ def test_what_is_drawn_is_what_was_written(noisy: bool):
     np.testing.assert_array_equal(batch.next_states[:, 0], number + 1)
     np.testing.assert_array_equal(batch.terminated, number % 2)
     if noisy:
-        np.testing.assert_allclose(batch.acted_on[:, 1], number + 0.2, rtol=1e-6)
-        np.testing.assert_allclose(batch.next_acted_on[:, 0], -number - 0.1, rtol=1e-6)
-    else:
-        np.testing.assert_array_equal(batch.acted_on, batch.states)
-        np.testing.assert_array_equal(batch.next_acted_on, batch.next_states)
+        np.testing.assert_allclose(batch.seen[:, 1], number + 0.2, rtol=1e-6)
+        np.testing.assert_allclose(batch.next_seen[:, 0], -number - 0.1, rtol=1e-6)
+    else:  # what is not kept is the states
+        np.testing.assert_array_equal(batch.seen, batch.states)
+        np.testing.assert_array_equal(batch.next_seen, batch.next_states)
     counts = np.unique(number, return_counts=True)[1]
     assert counts.min() > 60

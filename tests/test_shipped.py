@@ -9,7 +9,10 @@ import pytest
 from farstep.datasets import shipped
 from farstep.datasets.reading import write
 from farstep.errors import FarstepError
-from farstep.recipes import RECIPES, make_dataset
+from farstep.fields import changed
+from farstep.imagination.config import ImagineConfig
+from farstep.loops.iterate import IteratedSeed
+from farstep.recipes import AGENT, LOOPS, RECIPES, make_dataset
 from farstep.systems.registry import system
 
 
@@ -22,6 +25,18 @@ def test_a_shipped_set_is_what_its_record_says(name: str):
     assert data.system is not None
     assert data.signals == system(data.system).signals
     assert [len(part) for part in data.split()] == [36, 4, 10]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_the_loop_of_a_recipe_makes_sense(name: str):
+    loop = LOOPS[name]
+    loop.fit.check()
+    loop.imagination.check()
+    loop.imagination.check_members(loop.fit.members)
+    seed = IteratedSeed(name, loop.fit, AGENT, loop.imagination, epochs=1, seed=0, warm=loop.warm)
+    seed.check()
+    recorded = [recipe.settings.get("imagination") for recipe in RECIPES.values()]
+    assert changed(loop.imagination, ImagineConfig()) in recorded
 
 
 def test_the_recipe_reproduces_the_random_set(tmp_path: Path):

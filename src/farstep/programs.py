@@ -6,13 +6,14 @@ _MANY = 20_000
 """Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
 _MAPS = Path("/proc/self/maps")
 _LEAST_ROOM = 64
+"""So that the first few of anything, such as the first states of episodes, are one size."""
 
 
 def room_for(count: int) -> int:
     """Return a size for an array that grows: a power of two.
 
-    A program is compiled for the sizes of its arrays. With room in them a loop whose data grow
-    compiles anew when they double, not in every epoch.
+    A program is compiled for the sizes of its arrays. With room in all of them it is compiled anew
+    when the data of a loop double, not after every episode.
     """
     return max(_LEAST_ROOM, 1 << (count - 1).bit_length())
 
@@ -20,8 +21,8 @@ def room_for(count: int) -> int:
 def drop_programs_if_many() -> None:
     """Drop all compiled programs once they are many, or where that is not known.
 
-    A fit compiles for the number of its windows, so that a loop whose data grow would end with
-    "Cannot allocate memory" after some thirty epochs.
+    A fit compiles for the number of its windows, which its batches divide: a loop whose data grow
+    would end with "Cannot allocate memory" after many epochs.
     """
     import jax
 

@@ -51,13 +51,30 @@ LOOPS = {
         warm="agent",
     ),
     "cartpole-swingup-noisy": Loop(
-        FitConfig(horizon=50, weights="uniform", compositions=30_000, angles=((1, 2),)),
-        ImagineConfig(starts="any", rollout=300, noise=0.7, beyond="end", circles=False),
-        warm="agent",
+        FitConfig(
+            horizon=50,
+            weights="uniform",
+            compositions=12_000,
+            batch=128,
+            learning_rate=3e-3,
+            angles=((1, 2),),
+            members=3,
+        ),
+        ImagineConfig(
+            starts="any",
+            rollout=300,
+            member="rollout",
+            bounds=0.1,
+            beyond="end",
+            noise=0.8,
+            circles=False,
+        ),
+        warm="both",
     ),
 }
 """Noise of the sensors makes models too flat, as if there were friction, the less the further ahead
-they are trained: 20 steps are not enough to keep a pole up by."""
+they are trained: 20 steps are not enough to keep a pole up by. Models go on from epoch to epoch: so
+short a fit alone would not do."""
 
 
 @dataclass(frozen=True)

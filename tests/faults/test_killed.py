@@ -1,6 +1,7 @@
 """Processes that are killed; `python -m tests.faults.kill` does it more often."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ def test_work_that_is_killed_at_random_moments_ends_in_the_same_bits(tmp_path: P
     done = subprocess.run(
         [*command, "--kills", "6", "--tasks", "fit", "agent"],
         cwd=ROOT,
+        env={**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"},  # compiled as users' work is
         capture_output=True,
         text=True,
         check=False,

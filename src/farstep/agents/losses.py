@@ -18,19 +18,10 @@ class Transitions(NamedTuple):
     next_states: Float[Array, "b d"]
     terminated: Float[Array, " b"]
     """1 where the next state ends the task; an episode that was cut off goes on in theory."""
-    seen: Float[Array, "b d"] | None = None
-    """The states as noisy sensors show them; None where an actor sees the states themselves."""
-    next_seen: Float[Array, "b d"] | None = None
-
-    @property
-    def acted_on(self) -> Float[Array, "b d"]:
-        """What the actor sees of the states. Critics, which nobody acts by, see the states."""
-        return self.states if self.seen is None else self.seen
-
-    @property
-    def next_acted_on(self) -> Float[Array, "b d"]:
-        """What the actor sees of the next states."""
-        return self.next_states if self.next_seen is None else self.next_seen
+    seen: Float[Array, "b d"]
+    """The states as the sensors show them, which is what the actor goes by. Critics, which nobody
+    acts by, are given the states."""
+    next_seen: Float[Array, "b d"]
 
 
 def targets(
@@ -66,7 +57,7 @@ def actor_loss(
     o is what the actor sees of s: s itself, or a noisy reading of it (an asymmetric actor-critic,
     Pinto et al., 2018).
     """
-    actions, log_density = squashed_sample(*action_distribution(actor, batch.acted_on), noise)
+    actions, log_density = squashed_sample(*action_distribution(actor, batch.seen), noise)
     worth = jnp.minimum(*values(critics, batch.states, actions))
     return (temperature * log_density - worth).mean(), log_density
 

@@ -205,12 +205,15 @@ class OnlineTraining:
         terminated: bool,
     ) -> None:
         del action  # in the system's units; the buffer has it scaled
+        before, after = (jnp.asarray(one, jnp.float32)[None] for one in (state, next_state))
         new = Transitions(
-            states=jnp.asarray(state, jnp.float32)[None],
+            states=before,
             actions=self._scaled[None],
             rewards=jnp.asarray([reward], jnp.float32),
-            next_states=jnp.asarray(next_state, jnp.float32)[None],
+            next_states=after,
             terminated=jnp.asarray([terminated], jnp.float32),
+            seen=before,
+            next_seen=after,
         )
         learning = int(self._state.steps) >= self.config.learning_starts
         self._state, losses = learn_from(self._state, new, self._learn_key, self.config, learning)

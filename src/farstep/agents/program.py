@@ -121,32 +121,32 @@ def _step(
 ) -> tuple[AgentState, Tally]:
     """Act and imagine once in every system, then update."""
     act_key, world_key, update_key = jax.random.split(key, 3)
-    here, learner, n = state.places.seen, state.learner, config.num_envs
+    before, learner, n = state.places, state.learner, config.num_envs
     shape = (n, world.signals.num_actions)
     if phase.acts:
-        actions = act(learner.actor, here, act_key)
+        actions = act(learner.actor, before.seen, act_key)
     else:
         actions = jax.random.uniform(act_key, shape, minval=-1.0, maxval=1.0)
     applied = unscaled(actions, world.signals)
-    places, outcome = world.step_all(
-        state.places, applied, jax.random.split(world_key, n), state.steps
+    places, outcome = world.step_all(before, applied, jax.random.split(world_key, n), state.steps)
+    new = Transitions(
+        states=before.state,
+        actions=actions,
+        rewards=outcome.reward,
+        next_states=outcome.state,
+        terminated=outcome.terminated.astype(float),
+        seen=before.seen,
+        next_seen=outcome.seen,
     )
-    replay = remember(state.replay, _transitions(state.places, actions, outcome, world))
+    replay = remember(state.replay, new)
     losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if phase.learns else 0
     if phase.learns:
         learner, losses = learn(learner, replay, update_key, config)
     returns = state.returns + outcome.reward
-    tally = _tally(world, here, applied, outcome, returns)
+    tally = _tally(world, before.state, applied, outcome, returns)
     tally = tally._replace(updates=jnp.array(updates, jnp.int32), losses=losses)
     returns = jnp.where(outcome.done, 0.0, returns)
     return AgentState(learner, replay, places, returns, state.steps + n), tally
-
-
-def _transitions(places: Place, actions: Array, outcome: Outcome, world: World) -> Transitions:
-    """Return what is remembered; readings of sensors only where they are not the states."""
-    ended = outcome.terminated.astype(float)
-    new = Transitions(places.state, actions, outcome.reward, outcome.state, ended)
-    return new._replace(seen=places.seen, next_seen=outcome.seen) if world.noise else new
 
 
 @jax.jit

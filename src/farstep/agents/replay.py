@@ -33,22 +33,25 @@ def empty_replay(
         capacity: Transitions.
         sizes: Dimensions of states and of actions.
         at_once: Transitions that are written at a time.
-        noisy: Keep what sensors show of the states too.
+        noisy: Keep what the sensors show too; otherwise that is the states themselves.
     """
     capacity = -(-capacity // at_once) * at_once
-    width = _width(sizes) + (2 * sizes[0] if noisy else 0)
+    width = _plain(*sizes) + (2 * sizes[0] if noisy else 0)
     return Replay(jnp.zeros((capacity, width)), jnp.zeros((), jnp.int32))
 
 
-def _width(sizes: tuple[int, int]) -> int:
-    return 2 * sizes[0] + sizes[1] + 2
+def _plain(num_states: int, num_actions: int) -> int:
+    """Return the width of a row without what the sensors show."""
+    return 2 * num_states + num_actions + 2
 
 
 def remember(replay: Replay, new: Transitions) -> Replay:
     """Write transitions, as many as every time, over the oldest."""
-    numbers = [new.rewards[:, None], new.terminated[:, None]]
-    readings = [seen for seen in (new.seen, new.next_seen) if seen is not None]
-    rows = jnp.concatenate([new.states, new.actions, new.next_states, *numbers, *readings], axis=1)
+    parts = [new.states, new.actions, new.next_states]
+    parts += [new.rewards[:, None], new.terminated[:, None]]
+    if replay.rows.shape[1] > _plain(new.states.shape[1], new.actions.shape[1]):
+        parts += [new.seen, new.next_seen]
+    rows = jnp.concatenate(parts, axis=1)
     at = replay.written % len(replay.rows)
     written = jax.lax.dynamic_update_slice(replay.rows, rows, (at, jnp.zeros_like(at)))
     return Replay(written, replay.written + len(rows))
@@ -58,14 +61,15 @@ def draw(replay: Replay, key: PRNGKeyArray, count: int, sizes: tuple[int, int]) 
     """Return transitions drawn uniformly, with replacement; `sizes` as in `empty_replay`."""
     index = jax.random.randint(key, (count,), 0, replay.size)
     rows = replay.rows[index]
-    (d, k), plain = sizes, _width(sizes)
+    (d, k), plain = sizes, _plain(*sizes)
+    states, next_states = rows[:, :d], rows[:, d + k : 2 * d + k]
     noisy = rows.shape[1] > plain
     return Transitions(
-        states=rows[:, :d],
+        states=states,
         actions=rows[:, d : d + k],
         rewards=rows[:, plain - 2],
-        next_states=rows[:, d + k : 2 * d + k],
+        next_states=next_states,
         terminated=rows[:, plain - 1],
-        seen=rows[:, plain : plain + d] if noisy else None,
-        next_seen=rows[:, plain + d :] if noisy else None,
+        seen=rows[:, plain : plain + d] if noisy else states,
+        next_seen=rows[:, plain + d :] if noisy else next_states,
     )

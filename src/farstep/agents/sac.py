@@ -81,7 +81,7 @@ def update(
     noise, next_noise = jax.random.normal(key, (2, *batch.actions.shape))
     temperature = jnp.exp(learner.log_temperature)
     next_actions, next_log_density = squashed_sample(
-        *action_distribution(learner.actor, batch.next_acted_on), next_noise
+        *action_distribution(learner.actor, batch.next_seen), next_noise
     )
     y = targets(
         batch.rewards,

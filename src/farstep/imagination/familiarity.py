@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from farstep.episodes import Episodes
-from farstep.programs import room_for
 
 _POINTS = 1024
 """Of the data that distances are measured to; as many others tell what is usual."""
@@ -32,12 +31,12 @@ class Familiarity(eqx.Module):
         order = np.random.default_rng(seed).permutation(len(pairs))[: 2 * _POINTS]
         half = max(len(order) // 2, 1)
         scaled = (pairs - pairs.mean(axis=0)) / scale
-        points, others = (
-            jnp.asarray(scaled[part], jnp.float32) for part in (order[:half], order[half:])
-        )
+        points, others = scaled[order[:half]], scaled[order[half:]]
         rest = others if len(others) else points
-        usual = jax.vmap(lambda x: _nearest(points, x))(rest).mean()
-        points = jnp.resize(points, (room_for(half), points.shape[1]))  # again and again: no harm
+        near = jnp.asarray(points, jnp.float32)
+        usual = jax.vmap(lambda x: _nearest(near, x))(jnp.asarray(rest, jnp.float32)).mean()
+        # Of few data some are repeated, which does not change the nearest: one size for all data.
+        points = jnp.asarray(np.resize(points, (_POINTS, points.shape[1])), jnp.float32)
         centre, unit = (jnp.asarray(v, jnp.float32) for v in (pairs.mean(axis=0), scale))
         return cls(points, centre, unit, jnp.maximum(usual, 1e-6))
 
