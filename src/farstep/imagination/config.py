@@ -34,8 +34,8 @@ class ImagineConfig:
     200 times: an agent then gains nothing from a wall that is not there."""
     noise: float = 0.0
     """Noise of the sensors that an agent sees states through, in standard deviations that the model
-    predicts one step ahead. Where only noise made these, the sensors' is 0.7 of them. Critics of the
-    built-in agent are given the states."""
+    predicts one step ahead. Where only noise made these, the sensors' is 0.7 of them. The built-in
+    agent's critics are given the states."""
     circles: bool = True
     """Keep the system's (cosine, sine) pairs on the circle, from which models stray."""
 
