@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from farstep.cli import main
 from farstep.episodes import Episode, Episodes
 from farstep.signals import Signals
+
+settings.register_profile("farstep", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("farstep")
 
 
 @pytest.fixture

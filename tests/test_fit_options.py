@@ -1,4 +1,4 @@
-"""Residual layers, weight decay, weight averaging, noise on inputs, and the errors' units."""
+"""Residual layers, weight decay, averaging, noise on inputs, observers, and the errors' units."""
 
 import ast
 import dataclasses
@@ -110,6 +110,37 @@ def test_noise_on_inputs_is_of_the_size_that_is_asked_for():
     assert float(record.losses[0]) == 0.0
 
 
+def _noisy_log(seed: int, noise: float = 0.5) -> Episodes:
+    """A scalar system x' = 0.95 x + 0.3 u of unit size, seen through noise half as large."""
+    rng = np.random.default_rng(seed)
+    actions = rng.normal(size=(600, 1))
+    states = [np.zeros(1)]
+    for action in actions:
+        states.append(0.95 * states[-1] + 0.3 * action)
+    seen = np.stack(states) + noise * rng.normal(size=(601, 1))
+    return Episodes.from_list([Episode(seen.astype(np.float32), actions.astype(np.float32))])
+
+
+def test_an_observer_keeps_noise_from_flattening_the_model():
+    """One step ahead, noise on the input makes least squares shrink the slope; an observer does not.
+
+    Var x = 0.09 / (1 − 0.95²) = 0.92, of noise 0.25: the slope is 0.95 · 0.92 / (0.92 + 0.25) = 0.75.
+    """
+    settings = {
+        "horizon": 1, "weights": "uniform", "depth": 0, "compositions": 3000, "batch": 128,
+        "residual": False, "learning_rate": 1e-2,
+    }  # fmt: skip
+    data = Episodes.from_list([*_noisy_log(0), *_noisy_log(1), *_noisy_log(2)])
+    slopes = {}
+    for settle in (0, 30):
+        model = fit(data, _noisy_log(3), settle=settle, **settings)
+        state = lambda x: jnp.array([x])  # noqa: E731
+        found = [model.dynamics.predict(state(x), jnp.zeros(1)).mean[0] for x in (0.0, 1.0)]
+        slopes[settle] = float(found[1] - found[0])
+    assert slopes[0] == pytest.approx(0.75, abs=0.05)
+    assert slopes[30] == pytest.approx(0.95, abs=0.05)
+
+
 def test_units_of_the_target_scale_the_loss():
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.normal(size=(200, 1)), axis=0).astype(np.float32)
@@ -133,6 +164,9 @@ def test_units_of_the_target_scale_the_loss():
         ({"weight_decay": -1.0}, "weight_decay must be 0 or more"),
         ({"input_noise": -0.1}, "input_noise must be 0 or more"),
         ({"units": "metres"}, "units"),
+        ({"settle": -1}, "settle"),
+        ({"settle": 2, "stride": 2, "horizon": 1, "weights": "uniform"}, "observer goes by single"),
+        ({"settle": 10_000, "horizon": 1, "weights": "uniform"}, "10001"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict, said: str):
@@ -143,7 +177,7 @@ def test_settings_that_make_no_sense(settings: dict, said: str):
 def test_all_of_them_continue_to_the_same_bits(tmp_path, monkeypatch: pytest.MonkeyPatch):
     settings = {
         **PLAIN, "average": 0.9, "residual": True, "weight_decay": 0.01, "input_noise": 0.01,
-        "units": "target",
+        "units": "target", "settle": 3,
     }  # fmt: skip
     whole = fit(pendulum(3), pendulum(1), **settings)
     written = Checkpoints.write

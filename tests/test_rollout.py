@@ -9,7 +9,7 @@ from farstep.dynamics.contract import Gaussian
 from farstep.dynamics.linear import LinearDynamics, fit_linear
 from farstep.episodes import Episode, Episodes
 from farstep.objective import Objective, horizon_losses
-from farstep.rollout import compose, rollout
+from farstep.rollout import compose, observe, rollout
 
 A = np.array([[0.9, 0.2], [-0.1, 0.8]])
 B = np.array([[0.5], [1.0]])
@@ -102,3 +102,35 @@ def test_memory_goes_from_one_composition_to_the_next():
     states, memory = compose(step, jnp.zeros(()), jnp.zeros(1), jnp.zeros((4, 1)), keys)
     np.testing.assert_array_equal(states.mean[:, 0], [0, 1, 3, 6])
     assert memory == 4
+
+
+def _readings(seed: int, noise: float, runs: int = 400, steps: int = 40):
+    """Return true states, noisy readings and actions of an unstable scalar system, many runs."""
+    rng = np.random.default_rng(seed)
+    actions = rng.normal(size=(steps, runs, 1)).astype(np.float32)
+    states = [rng.normal(size=(runs, 1)).astype(np.float32)]
+    for action in actions:
+        states.append(_unstable(states[-1], action))
+    true = np.stack(states)
+    return true, true + noise * rng.normal(size=true.shape).astype(np.float32), actions
+
+
+def _unstable(state, action):
+    return 1.04 * state + 0.1 * action
+
+
+def test_an_observer_of_exact_readings_is_exact():
+    true, readings, actions = _readings(0, noise=0.0)
+    found = observe(_unstable, jnp.asarray(readings), jnp.asarray(actions), 0.15)
+    np.testing.assert_allclose(found, true[-1], rtol=1e-4)
+
+
+def test_an_observer_leaves_the_part_of_the_noise_that_its_gain_says():
+    """e' = (1 − K) ρ e + K n: its variance is K² σ² / (1 − (1 − K)² ρ²) in the end."""
+    true, readings, actions = _readings(1, noise=0.5)
+    found = observe(_unstable, jnp.asarray(readings), jnp.asarray(actions), 0.15)
+    expected = 0.5 * 0.15 / np.sqrt(1 - (0.85 * 1.04) ** 2)
+    assert np.std(np.asarray(found) - true[-1]) == pytest.approx(expected, rel=0.15)
+    # Of two readings of a system that stands still it is their mean.
+    two = observe(jnp.add, jnp.array([[1.0], [3.0]]), jnp.zeros((1, 1)), 0.15)
+    np.testing.assert_allclose(two, [2.0])

@@ -77,6 +77,33 @@ def compose(
     return gaussians, memory
 
 
+def observe(
+    predict: Callable[[Array, Array], Array],
+    readings: Float[Array, "n *batch d"],
+    actions: Float[Array, "m *batch k"],
+    gain: float,
+) -> Float[Array, "*batch d"]:
+    """Return where the last of several noisy readings was taken: a Luenberger observer.
+
+    ŝ_0 = o_0 and ŝ_j = f(ŝ_{j-1}, a_{j-1}) + K_j (o_j − f(ŝ_{j-1}, a_{j-1})), with K_j = 1/(j + 1)
+    until that falls to `gain`. Of the readings' noise about √(K/(2 − K)) is left.
+
+    Args:
+        predict: (state, action) → the mean of the next state.
+        readings: o_0, …, o_m.
+        actions: a_0, …, a_{m-1}.
+        gain: The least K. Where f is unstable by a factor of ρ a step it must exceed 1 − 1/ρ.
+    """
+
+    def once(state: Array, inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        action, reading, share = inputs
+        predicted = predict(state, action)
+        return predicted + share * (reading - predicted), None
+
+    shares = jnp.maximum(1 / jnp.arange(2, len(readings) + 1), gain)
+    return jax.lax.scan(once, readings[0], (actions, readings[1:], shares))[0]
+
+
 def rollout(
     dynamics: Dynamics,
     state: Float[Array, " d"],

@@ -44,7 +44,7 @@ class Chosen(NamedTuple):
 def within(config: FitConfig, train: Episodes, validation: Episodes | None) -> FitConfig:
     """Return settings whose longest horizon the data allow, with a part to hold out."""
     longest = train.lengths.max() // 2 if validation is None else validation.lengths.max()
-    allowed = min(int(longest), int(train.lengths.max())) // config.stride
+    allowed = (min(int(longest), int(train.lengths.max())) - config.settle) // config.stride
     return replace(config, horizon=max(1, min(config.horizon, allowed)))
 
 

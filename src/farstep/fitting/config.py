@@ -35,6 +35,9 @@ class FitConfig:
     """What is fed into the next composition: the mean, or a sample."""
     gradient: str = "full"
     """full flows through all compositions; truncated:3 is cut after every 3."""
+    settle: int = 0
+    """Steps before each window in which an observer, made of the model, finds where it starts, in
+    place of one reading of noisy sensors; no gradient flows through it."""
 
     # The model
     model: Literal["network", "linear"] = "network"
@@ -103,6 +106,11 @@ class FitConfig:
     seed: int = 0
     """Of initial weights, batches, dropout and bootstrap."""
 
+    @property
+    def span(self) -> int:
+        """Recorded steps that one window takes."""
+        return self.settle + self.horizon * self.stride
+
     def passes(self, updates: int) -> int:
         """Return how many epochs of some updates there are at most."""
         return self.epochs or -(-self.compositions // (updates * self.horizon))
@@ -111,7 +119,7 @@ class FitConfig:
         """Fail with one line if a setting makes no sense."""
         least = {
             "horizon": 1, "stride": 1, "width": 1, "depth": 0, "compositions": 1, "batch": 1,
-            "r2_horizon": 1, "members": 1, "seed": 0,
+            "r2_horizon": 1, "members": 1, "seed": 0, "settle": 0,
         }  # fmt: skip
         check_least(least, vars(self))
         optional = ("epochs", "patience")
@@ -136,6 +144,8 @@ class FitConfig:
         if self.bounds is not None and not 0 <= self.bounds < float("inf"):
             raise FarstepError(f"bounds must be 0 or more, not {self.bounds:g}.")
         truncation(self.gradient)
+        if self.settle and self.stride != 1:
+            raise FarstepError("an observer goes by single steps; leave stride or settle alone.")
         if self.model == "linear" and self.stride != 1:
             raise FarstepError("the linear model is fitted one step ahead; leave stride at 1.")
         if self.model == "linear" and self.members > 1:
@@ -151,6 +161,7 @@ PAPER = FitConfig(
     units="state",
     propagation="mean",
     gradient="full",
+    settle=0,
     model="network",
     target="next",
     stride=1,

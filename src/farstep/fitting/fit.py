@@ -185,15 +185,14 @@ class FitRun:
 
     def __post_init__(self) -> None:
         config = self.config
-        steps = config.horizon * config.stride
-        check_horizon(steps, self.train.lengths)
-        check_horizon(steps, self.validation.lengths)
+        check_horizon(config.span, self.train.lengths)
+        check_horizon(config.span, self.validation.lengths)
         self.profile.check(config.horizon)
         d = self.train.signals.num_states
         if any(not 0 <= i < d for pair in config.angles for i in pair):
             raise FarstepError(f"angles {config.angles} name dimensions beyond the {d} states.")
-        self.windows = Windows.of(self.train, steps)
-        self.validation_windows = Windows.of(self.validation, steps)
+        self.windows = Windows.of(self.train, config.span)
+        self.validation_windows = Windows.of(self.validation, config.span)
         self.scaling = Scaling.of(self.train, config.target, config.stride)
         self.form = Form(
             network=NetworkShape(
@@ -235,6 +234,7 @@ class FitRun:
             optimiser=optimiser(config.learning_rate, total, config.clip, config.weight_decay),
             batch=config.batch,
             units=config.units,
+            settle=config.settle,
             average=config.average,
             input_noise=config.input_noise,
         )
@@ -333,7 +333,7 @@ def _data(
     if config.weights == Auto().text:
         config = auto.within(config, train, validation)
     if validation is None:
-        least = 1 if config.model == "linear" else config.horizon * config.stride
+        least = 1 if config.model == "linear" else config.span
         return config, *hold_out(train, config.seed, least)
     if train.signals.state_names != validation.signals.state_names or (
         train.signals.action_names != validation.signals.action_names

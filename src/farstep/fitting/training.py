@@ -1,5 +1,6 @@
 """One epoch of training as one compiled program."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,12 +17,15 @@ from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.errors import FarstepError
 from farstep.objective import Objective, horizon_losses
-from farstep.rollout import action_blocks
+from farstep.rollout import action_blocks, observe
 from farstep.weights import Profile
 from farstep.windows import Windows
 
 _NOISE = 2
 """Folded into a composition's key; 1 is for the sample that is fed back."""
+_GAIN = 0.15
+"""Of the observer: 0.28 of the readings' noise is left, and what grows by less than 1.17 a step is
+followed."""
 _AVERAGING = 0.99
 """Of the running losses, per update."""
 
@@ -65,6 +69,8 @@ class Recipe(NamedTuple):
     optimiser: optax.GradientTransformation
     batch: int
     units: Units = "state"
+    settle: int = 0
+    """Steps in which an observer finds where a window starts."""
     average: float | None = None
     """Decay of the running average of the weights, per update."""
     input_noise: float = 0.0
@@ -173,6 +179,11 @@ def _update(
     # Time goes first: one row for each composition.
     states = jnp.swapaxes(states[:, ::stride], 0, 1)
     actions = jnp.swapaxes(action_blocks(actions, stride), 0, 1)
+    if recipe.settle:
+        current = eqx.tree_at(lambda d: d.network, dynamics, state.trained.network)
+        states, actions = observed(
+            jax.vmap(lambda s, a: current.predict(s, a).mean), states, actions, recipe.settle
+        )
     if recipe.input_noise:
         noise = jax.random.normal(jax.random.fold_in(keys[0], _NOISE), states[0].shape)
         noise = recipe.input_noise * dynamics.scaling.state_std * noise
@@ -204,6 +215,19 @@ def _update(
     averaged = _averaged(state, trained.network, recipe.average)
     updated = TrainingState(trained, averaged, statistics, optimiser, running, state.updates + 1)
     return updated, (losses, norm)
+
+
+def observed(
+    predict: Callable[[Array, Array], Array],
+    states: Float[Array, "n *batch d"],
+    actions: Float[Array, "m *batch k"],
+    steps: int,
+) -> tuple[Array, Array]:
+    """Return a window that starts where an observer is after some steps of it."""
+    if not steps:
+        return states, actions
+    start = observe(predict, states[: steps + 1], actions[:steps], _GAIN)
+    return jnp.concatenate([start[None], states[steps + 1 :]]), actions[steps:]
 
 
 def _averaged(state: TrainingState, network: Network, decay: float | None) -> Network | None:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 from farstep.dynamics.contract import Dynamics
 from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
+from farstep.fitting.training import observed
 from farstep.objective import Objective, horizon_losses
 from farstep.rollout import action_blocks
 from farstep.scoring.errors import mean_r_squared, r_squared
@@ -38,7 +39,8 @@ def validate(
     config: FitConfig,
 ) -> Validation:
     """Return the loss at each horizon, and the score of `config.stop_on`."""
-    losses = np.asarray(window_losses(dynamics, scale, windows, Objective(config.loss)))
+    objective = Objective(config.loss)
+    losses = np.asarray(window_losses(dynamics, scale, windows, objective, config.settle))
     if config.stop_on == "one-step":
         score = float(losses[0])
     elif config.stop_on == "objective":
@@ -52,19 +54,26 @@ def validate(
 
 @eqx.filter_jit
 def window_losses(
-    dynamics: Dynamics, scale: Float[Array, " d"], windows: Windows, objective: Objective
+    dynamics: Dynamics,
+    scale: Float[Array, " d"],
+    windows: Windows,
+    objective: Objective,
+    settle: int = 0,
 ) -> Float[Array, " h"]:
     """Return the loss at each horizon over all windows, as in evaluation."""
     stride = dynamics.stride
-    keys = jax.random.split(jax.random.key(0), 1 + windows.horizon // stride)
+    keys = jax.random.split(jax.random.key(0), 1 + (windows.horizon - settle) // stride)
 
     def one(number: Int[Array, ""]) -> Float[Array, " h"]:
         states, actions = windows.gather(number[None])
         memory = dynamics.begin(keys[0])
-        blocks = action_blocks(actions[0], stride)
-        return horizon_losses(
-            dynamics.step, memory, states[0, ::stride], blocks, keys[1:], scale, objective
-        )[0]
+        taken, blocks = observed(
+            lambda s, a: dynamics.predict(s, a).mean,
+            states[0, ::stride],
+            action_blocks(actions[0], stride),
+            settle,
+        )
+        return horizon_losses(dynamics.step, memory, taken, blocks, keys[1:], scale, objective)[0]
 
     return jax.lax.map(one, jnp.arange(len(windows)), batch_size=_BLOCK).mean(axis=0)
 

@@ -138,10 +138,10 @@ class IteratedSeed:
     ) -> tuple[dict[str, Any], Model, Agent]:
         """Fit, train, and run the real system once."""
         here, system = place / f"epoch-{epoch:03}", system_named(self.system)
-        least = 2 if self.fit.weights == "auto" else 2 * self.fit.horizon
+        least = 2 if self.fit.weights == "auto" else 2 * self.fit.span
         real = RealEpisodes(place / _EPISODES, system, self.seed, least)
         data = Episodes.from_list(real.before(epoch + 1), system.signals, system.name)
-        training, validation = hold_out_parts(data, self.seed, self.fit.horizon)
+        training, validation = hold_out_parts(data, self.seed, self.fit.span)
         model = fit(
             training,
             validation,
