@@ -122,9 +122,9 @@ def _noisy_log(seed: int, noise: float = 0.5) -> Episodes:
 
 
 def test_an_observer_keeps_noise_from_flattening_the_model():
-    """One step ahead, noise on the input makes least squares shrink the slope; an observer does not.
+    """One step ahead, noise on the input makes least squares shrink the slope.
 
-    Var x = 0.09 / (1 − 0.95²) = 0.92, of noise 0.25: the slope is 0.95 · 0.92 / (0.92 + 0.25) = 0.75.
+    Var x = 0.09 / (1 − 0.95²) = 0.92, of noise 0.25: it is 0.95 · 0.92 / (0.92 + 0.25) = 0.75.
     """
     settings = {
         "horizon": 1, "weights": "uniform", "depth": 0, "compositions": 3000, "batch": 128,
