@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,6 +26,7 @@ from farstep.datasets.reading import write
 from farstep.datasets.shipped import load
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.files import locked
 from farstep.fitting.config import fit_config
 from farstep.runs import store as store_module
 from farstep.runs.board import Board, report_to
@@ -239,6 +242,19 @@ def test_two_processes_that_ask_for_one_run_compute_it_once(tmp_path: Path):
     assert [process.returncode for process in both] == [0, 0]
     assert printed[0] == printed[1] != ""
     assert (Store(tmp_path).place(Square(7)) / "begun").read_text() == "."
+
+
+def test_what_another_process_is_at_comes_last(tmp_path: Path):
+    store, runs = Store(tmp_path), [Square(1), Square(2), Square(3, after=(Square(1),))]
+    with ThreadPoolExecutor() as pool:
+        with locked(store.place(Square(1))):
+            swept = pool.submit(sweep, runs, store)
+            while store.record(Square(2)) is None:
+                assert not swept.done()
+                time.sleep(0.1)
+            assert store.missing(runs) == [runs[0], runs[2]]
+        found = swept.result(timeout=120)
+    assert [found[run]["square"] for run in runs] == [1, 4, 10]
 
 
 def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Callable):

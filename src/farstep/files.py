@@ -61,14 +61,22 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+class BusyError(Exception):
+    """Another process is at work in a directory."""
+
+
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, wait: bool = True) -> Iterator[None]:
     """Let one process at a time work in a directory; the others wait. A killed one lets go.
 
     If the work fails before anything is written, a new directory is removed again.
+
+    Args:
+        folder: The directory.
+        wait: Whether to wait for another process, rather than raise `BusyError`.
     """
     new = not folder.exists()
-    with _lock_of(folder):
+    with _lock_of(folder, wait):
         try:
             yield
         except BaseException:
@@ -77,7 +85,7 @@ def locked(folder: Path) -> Iterator[None]:
             raise
 
 
-def _lock_of(folder: Path) -> IO[str]:
+def _lock_of(folder: Path, wait: bool) -> IO[str]:
     """Return the open file by which a directory is locked, once it is this process's."""
     with explained(folder):
         while True:
@@ -88,7 +96,11 @@ def _lock_of(folder: Path) -> IO[str]:
                 if error.errno in _READ_ONLY:  # what is there can be read without a lock
                     return Path(os.devnull).open("w")
                 raise
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.close()
+                raise BusyError(folder) from error
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), (folder / _LOCK).stat()):
                     return file

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from farstep.errors import FarstepError
+from farstep.files import BusyError
 from farstep.processes import end_with_parent
 from farstep.runs.board import Board, report_to
 
@@ -94,17 +96,29 @@ def follow(
     needs: Callable[[T], Collection[T]] | None,
     board: Board,
 ) -> None:
-    """Submit every item when what it needs is found, and move what is done to `found`."""
+    """Submit every item when what it needs is found, and move what is done to `found`.
+
+    What another process is at is left to it, and asked for again after a while.
+    """
     begun: dict[Future[R], T] = {}
+    elsewhere: dict[T, float] = {}
     while waiting:
+        now = time.monotonic()
         for item in [one for one in waiting if one not in begun.values()]:
-            if needs is None or all(other in found for other in needs(item)):
+            ready = needs is None or all(other in found for other in needs(item))
+            if ready and now >= elsewhere.get(item, now):
                 begun[submit(item)] = item
+        if not begun:
+            time.sleep(_REFRESH)
         done, _ = wait(begun, _REFRESH, FIRST_COMPLETED)
         for future in done:
             item = begun.pop(future)
-            found[item] = future.result()
-            del waiting[item]
+            try:
+                found[item] = future.result()
+            except BusyError:
+                elsewhere[item] = time.monotonic() + _REFRESH
+            else:
+                del waiting[item]
         board.show(len(found))
 
 

@@ -31,13 +31,18 @@ class Store:
     """Directories of records, such as those that are committed: a run that is recorded there is
     done, though its models may not be there."""
 
-    def run(self, run: Run) -> dict[str, Any]:
-        """Return the result of a run; of two processes that ask for it, one computes it."""
+    def run(self, run: Run, wait: bool = True) -> dict[str, Any]:
+        """Return the result of a run; of two processes that ask for it, one computes it.
+
+        Args:
+            run: What is asked for.
+            wait: Whether to wait for a process that computes it, rather than raise `BusyError`.
+        """
         found = self.record(run)
         if found is not None:
             return found["result"]
         place = self.place(run)
-        with locked(place):
+        with locked(place, wait):
             found = self.record(run)  # another process may have been at it
             if found is None:
                 began = time.perf_counter()

@@ -1,6 +1,7 @@
 """Runs and those that they need, on this machine or on a cluster."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from farstep.runs.on_ray import run_all_on_ray
@@ -14,7 +15,8 @@ def sweep(
 ) -> dict[Run, dict[str, Any]]:
     """Return the result of every run; only what the store has not is computed.
 
-    Stopped or killed, it goes on where it was when it is called again.
+    Stopped or killed, it goes on where it was when it is called again. Several processes may sweep
+    one store at once: each takes what no other is at.
 
     Args:
         runs: What is asked for; what they need is computed too.
@@ -29,7 +31,7 @@ def sweep(
         return [one for one in run.needs if one in chosen]
 
     if ray is None:
-        run_all(todo, store.run, workers, needs)
+        run_all(todo, partial(store.run, wait=False), workers, needs)
     elif todo:
         run_all_on_ray(todo, store, ray, needs)
     found = {run: store.record(run) for run in dict.fromkeys(runs)}
