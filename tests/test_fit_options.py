@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from farstep.cli.presets import settled
+from farstep.cli.presets import reconciled
 from farstep.dynamics.network import NetworkShape, create_network, evaluate
 from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.fitting import auto
 from farstep.fitting import config as config_module
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import PAPER, PRESETS, FitConfig, fit_config
@@ -224,9 +225,32 @@ def test_compositions_take_the_place_of_a_presets_epochs():
     assert fit_config("paper", compositions=50, epochs=2).epochs == 2
     assert fit_config(FitConfig(width=8), depth=1).width == 8
     asked = dataclasses.replace(PAPER, compositions=50)
-    assert settled(asked, "paper").epochs is None
-    assert settled(dataclasses.replace(asked, epochs=2), "paper").epochs == 2
-    assert settled(PAPER, "paper") == PAPER
+    assert reconciled(asked, "paper").epochs is None
+    assert reconciled(dataclasses.replace(asked, epochs=2), "paper").epochs == 2
+    assert reconciled(PAPER, "paper") == PAPER
+
+
+def test_a_stride_takes_the_place_of_a_presets_observer():
+    assert fit_config("ensemble").settle == 20
+    assert fit_config("ensemble", stride=2).settle == 0
+    with pytest.raises(FarstepError, match="leave stride or settle alone"):
+        fit_config("ensemble", stride=2, settle=3).check()
+    assert reconciled(dataclasses.replace(PRESETS["ensemble"], stride=2), "ensemble").settle == 0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 25, 400])
+def test_an_observer_has_at_most_half_of_short_episodes_where_the_horizon_is_chosen(steps: int):
+    given = fit_config("ensemble")
+    found = auto.within(given, pendulum(2, steps), pendulum(1, steps))
+    assert found.settle == min(20, steps // 2)
+    assert found.horizon == min(given.horizon, steps - found.settle)
+
+
+@pytest.mark.parametrize(("steps", "settle"), [(3, 0), (4, 0), (7, 3), (23, 19), (400, 20)])
+def test_an_observer_has_what_a_given_horizon_leaves(steps: int, settle: int):
+    given = fit_config("ensemble", horizon=4, weights="uniform")
+    found = auto.within(given, pendulum(2, steps), pendulum(1, steps))
+    assert found == dataclasses.replace(given, settle=settle)
 
 
 def test_the_papers_settings_do_not_follow_the_defaults():

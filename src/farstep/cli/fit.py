@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from farstep.cli.presets import FitPreset, chosen_fit, settled
+from farstep.cli.presets import FitPreset, chosen_fit, reconciled
 from farstep.fitting.config import FitConfig
 
 
@@ -26,7 +26,7 @@ class Fit:
     """Directory for the model, its training curve (TensorBoard, PNG) and checkpoints."""
     preset: FitPreset = "recommended"
     """Settings that those below are changes of; with --help their values are shown. ensemble is
-    three models of recommended."""
+    three models of recommended, whose windows start from an observer."""
     config: FitConfig = field(default_factory=chosen_fit)
     """Settings, and their values in the preset."""
     learn_reward: bool = False
@@ -47,7 +47,7 @@ class Fit:
         model = fit(
             train,
             validation,
-            settled(self.config, self.preset),
+            reconciled(self.config, self.preset),
             learn_reward=self.learn_reward,
             out=self.out,
             force=self.force,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from farstep.cli.presets import FitPreset, chosen_fit, settled
+from farstep.cli.presets import FitPreset, chosen_fit, reconciled
 from farstep.fitting.config import FitConfig
 
 
@@ -27,7 +27,8 @@ class Offline:
     out: Path
     """Directory for models, agents and results."""
     model_preset: FitPreset = "ensemble"
-    """How the model is fitted, apart from the changes below; ensemble is three of recommended."""
+    """How the model is fitted, apart from the changes below; ensemble is three of recommended,
+    whose windows start from an observer."""
     config: FitConfig = field(default_factory=lambda: chosen_fit("--model-preset", "ensemble"))
     """How the model is fitted, and the values in the preset."""
     seeds: int = 3
@@ -42,8 +43,8 @@ class Offline:
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
     transitions=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
-    recorded state; of an ensemble also member=rollout beyond=end: another member in each, which
-    ends where it leaves the data."""
+    recorded state; of an ensemble also member=rollout beyond=end noise=0.8: another member in each,
+    seen through noisy sensors, which ends where it leaves the data."""
     system: str | None = None
     """The real system, if the data do not name it."""
     workers: int = os.cpu_count() or 1
@@ -61,7 +62,7 @@ class Offline:
 
         done = offline(
             self.data,
-            settled(self.config, self.model_preset),
+            reconciled(self.config, self.model_preset),
             out=self.out,
             seeds=self.seeds,
             agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},

@@ -1,10 +1,10 @@
 """The preset of a fit that the command line names: its values are the options' defaults."""
 
 import sys
-from dataclasses import replace
 from typing import Literal
 
-from farstep.fitting.config import PRESETS, FitConfig
+from farstep.fields import changed
+from farstep.fitting.config import PRESETS, FitConfig, fit_config
 
 FitPreset = Literal["recommended", "ensemble", "paper"]
 
@@ -17,14 +17,6 @@ def chosen_fit(option: str = "--preset", usual: FitPreset = "recommended") -> Fi
     return PRESETS.get(named[0] if named else usual, PRESETS[usual])
 
 
-def settled(config: FitConfig, preset: str) -> FitConfig:
-    """Return the settings, without what others that were given take the place of.
-
-    Those are the preset's epochs, by compositions, and its members, by a linear model.
-    """
-    base = PRESETS[preset]
-    if config.compositions != base.compositions and config.epochs == base.epochs:
-        config = replace(config, epochs=None)
-    if config.model == "linear" and config.members == base.members:
-        config = replace(config, members=1)
-    return config
+def reconciled(config: FitConfig, preset: str) -> FitConfig:
+    """Return the settings, without what those that differ from the preset take the place of."""
+    return fit_config(preset, **changed(config, PRESETS[preset]))

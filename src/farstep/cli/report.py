@@ -12,7 +12,8 @@ class Report:
     """Write one self-contained page of everything that `farstep reproduce` has computed.
 
     Every exhibit whose runs are all there is shown, with the largest preset that is; the others
-    are named. Nothing is computed but what draws the pictures.
+    are named. Of several directories, the first that has all runs of an exhibit is taken. Nothing
+    is computed but what draws the pictures.
 
     Example: farstep report paper --out report.html
     """

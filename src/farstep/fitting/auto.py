@@ -22,6 +22,7 @@ from farstep.dynamics.contract import Dynamics
 from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
 from farstep.scoring.errors import errors, mean_r_squared
+from farstep.weights import Auto
 
 GROWTH = 10.0
 """Times the error one step ahead."""
@@ -42,10 +43,19 @@ class Chosen(NamedTuple):
 
 
 def within(config: FitConfig, train: Episodes, validation: Episodes | None) -> FitConfig:
-    """Return settings whose longest horizon the data allow, with a part to hold out."""
+    """Return settings that the data allow, with a part to hold out.
+
+    An observer gets fewer steps where episodes are short; a horizon that is to be chosen leaves it
+    half of them.
+    """
     longest = train.lengths.max() // 2 if validation is None else validation.lengths.max()
-    allowed = (min(int(longest), int(train.lengths.max())) - config.settle) // config.stride
-    return replace(config, horizon=max(1, min(config.horizon, allowed)))
+    allowed = min(int(longest), int(train.lengths.max()))
+    if config.weights != Auto().text:
+        left = max(0, allowed - config.horizon * config.stride)
+        return replace(config, settle=min(config.settle, left))
+    settle = min(config.settle, allowed // 2)
+    horizon = min(config.horizon, (allowed - settle) // config.stride)
+    return replace(config, settle=settle, horizon=max(1, horizon))
 
 
 def pilot(config: FitConfig) -> FitConfig:

@@ -36,8 +36,9 @@ class FitConfig:
     gradient: str = "full"
     """full flows through all compositions; truncated:3 is cut after every 3."""
     settle: int = 0
-    """Steps before each window in which an observer, made of the model, finds where it starts, in
-    place of one reading of noisy sensors; no gradient flows through it."""
+    """Steps before each window, at most as many as the data allow, in which an observer, made of
+    the model, finds where it starts, in place of one reading of noisy sensors; no gradient flows
+    through it."""
 
     # The model
     model: Literal["network", "linear"] = "network"
@@ -194,16 +195,21 @@ PAPER = FitConfig(
 )
 """The paper's settings. Fits are told by what differs from them, so every field has its value here,
 whatever becomes of the defaults."""
-PRESETS = {"recommended": FitConfig(), "ensemble": FitConfig(members=3), "paper": PAPER}
+PRESETS = {
+    "recommended": FitConfig(),
+    "ensemble": FitConfig(members=3, settle=20),
+    "paper": PAPER,
+}
 """`recommended`: what `benchmarks/model_study.py` found. `ensemble`: three of these, for agents,
-who find what a single model is wrong about. `paper`: the paper's."""
+who find what a single model is wrong about, with an observer, since one of these wrongs is that
+noise makes models flat. `paper`: the paper's."""
 
 
 def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitConfig:
     """Return a preset, or other settings, with some fields replaced.
 
-    A number of compositions takes the place of epochs that come from the preset, and a linear
-    model that of an ensemble's members.
+    A number of compositions takes the place of epochs that come from the preset, a linear model
+    that of an ensemble's members, and a stride that of its observer.
     """
     if isinstance(preset, str):
         if preset not in PRESETS:
@@ -213,4 +219,6 @@ def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitC
         settings = {"epochs": None, **settings}
     if settings.get("model") == "linear":
         settings = {"members": 1, **settings}
+    if settings.get("stride", 1) != 1:
+        settings = {"settle": 0, **settings}
     return replaced(preset, settings)

@@ -75,7 +75,7 @@ def fit(
         train: What it learns from.
         validation: What decides when to stop; without it a tenth of `train` is held out.
         config: The settings, or the name of a preset: `recommended`, `ensemble` (three of
-            these) or `paper`. Settings given by name replace its fields.
+            these, with an observer) or `paper`. Settings given by name replace its fields.
         weights: Of the horizons: a profile such as `decay(0.75)`, its text, a list of numbers, or
             a function of the running losses.
         learn_reward: Fit the recorded rewards too, for systems whose reward is not known.
@@ -325,13 +325,12 @@ def _data(
 ) -> tuple[FitConfig, Episodes, Episodes]:
     """Return checked data; a part is held out where no validation is given.
 
-    Where the horizon is chosen, it is one that the data allow.
+    Steps to settle in, and a horizon that is to be chosen, are as many as the data allow.
     """
     check_episodes(train)
     if validation is not None:
         check_episodes(validation)
-    if config.weights == Auto().text:
-        config = auto.within(config, train, validation)
+    config = auto.within(config, train, validation)
     if validation is None:
         least = 1 if config.model == "linear" else config.span
         return config, *hold_out(train, config.seed, least)

@@ -199,9 +199,9 @@ def offline(
             `AgentConfig`.
         system: What is known of the system; the data's own without it.
         imagination: Settings of `imagine`, such as `{"bounds": 0.1}`; without others episodes
-            of 300 steps from any recorded state, and in an ensemble one member in each, which ends
-            where it leaves the data's range. With `reward="learned"`, or where the system's reward
-            is not known, the reward is learned.
+            of 300 steps from any recorded state, and in an ensemble one member in each, seen with
+            noise of 0.8, which ends where it leaves the data's range. With `reward="learned"`, or
+            where the system's reward is not known, the reward is learned.
         workers: Processes of one thread each; 1 runs in this process.
         force: Start over where `out` holds other settings.
         **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`.

@@ -21,8 +21,9 @@ from farstep.weights import Profile
 BRANCHED = ImagineConfig(starts="any", rollout=300)
 """Where the loops' agents live unless something else is said: in short episodes from any recorded
 state they see more of the system than in whole ones from its first states."""
-AMONG_SEVERAL = replace(BRANCHED, member="rollout", beyond="end")
-"""The same in an ensemble: what earns in one member alone, or beyond the data, does not pay."""
+AMONG_SEVERAL = replace(BRANCHED, member="rollout", beyond="end", noise=0.8)
+"""The same in an ensemble: what earns in one member alone, beyond the data, or with sensors better
+than the real ones, does not pay. Without noise in the data there is next to none of it here."""
 
 
 def model_settings(
@@ -78,7 +79,8 @@ def described(fit: FitConfig, agent: AgentConfig) -> str:
     length = f"{fit.epochs} epochs" if fit.epochs else f"{fit.compositions} compositions"
     ahead = f"h up to {fit.horizon}" if fit.weights == "auto" else f"h = {fit.horizon}"
     several = f", {fit.members} members" if fit.members > 1 else ""
-    return f"{ahead}, weights {fit.weights}, {length} a fit{several}; {agent_budget(agent)}"
+    settle = f", {fit.settle} steps to settle" if fit.settle else ""
+    return f"{ahead}, weights {fit.weights}, {length} a fit{several}{settle}; {agent_budget(agent)}"
 
 
 def agent_budget(agent: AgentConfig) -> str:
@@ -90,13 +92,15 @@ def agent_budget(agent: AgentConfig) -> str:
 
 
 def imagined_where(how: ImagineConfig) -> str:
-    """Return where imagined episodes start and how long they are, in words."""
+    """Return where imagined episodes start, how long they are and how they are seen, in words."""
     length = f"episodes of {how.rollout} steps" if how.rollout else "whole episodes"
     start = {"first": "the data's first states", "any": "any recorded state"}
     where = f"{length} from {start.get(how.starts, 'the reset of the system')}"
     member = {"step": "a random member each step", "rollout": "one member an episode"}
+    noise = f"seen with noise of {how.noise:g}" if how.noise else ""
     ends = "ending beyond the data's range" if how.beyond == "end" else ""
-    return ", ".join(part for part in (where, member.get(how.member or "", ""), ends) if part)
+    parts = (where, member.get(how.member or "", ""), noise, ends)
+    return ", ".join(part for part in parts if part)
 
 
 def learned_note(how: ImagineConfig, system: System) -> list[str]:
