@@ -105,7 +105,10 @@ def _episode(**changes: object) -> Episode:
         ([_episode(), _episode(rewards=None)], "some have none"),
         ([Episode(np.zeros((1, 2)), np.zeros((0, 1)))], "episode 0 has no transition"),
         ([_episode(states=np.full((4, 2), "a"))], "must be numbers"),
-        ([_episode(clean_states=np.zeros((3, 2)))], "clean_states has shape"),
+        (
+            [_episode(clean_states=np.zeros((rows, 2))) for rows in (3, 5)],
+            "episode 0 has clean states of shape",
+        ),
     ],
 )
 def test_wrong_shapes_say_which_and_where(episodes: list[Episode], said: str):

@@ -15,6 +15,7 @@ def check_trajectory(
     states: np.ndarray,
     actions: np.ndarray,
     rewards: np.ndarray | None,
+    clean_states: np.ndarray | None,
     like: tuple[np.ndarray, np.ndarray],
 ) -> None:
     """Check the shapes of episode `number` against each other and the first episode's."""
@@ -33,6 +34,11 @@ def check_trajectory(
         raise FarstepError(
             f"episode {number} has rewards of shape {rewards.shape} for {len(actions)} actions; "
             "give one reward for each action."
+        )
+    if clean_states is not None and clean_states.shape != states.shape:
+        raise FarstepError(
+            f"episode {number} has clean states of shape {clean_states.shape} and states of "
+            f"{states.shape}; they must have the same."
         )
 
 

@@ -113,7 +113,8 @@ class Episodes:
                 "give them for all or for none."
             )
         for number, episode in enumerate(episodes):
-            checks.check_trajectory(number, *episode[:3], like=episodes[0][:2])
+            clean = episode.clean_states
+            checks.check_trajectory(number, *episode[:3], clean, like=episodes[0][:2])
         states = np.concatenate([episode.states for episode in episodes])
         actions = np.concatenate([episode.actions for episode in episodes])
         return cls(

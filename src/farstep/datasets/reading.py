@@ -6,7 +6,7 @@ from pathlib import Path
 
 from farstep.datasets import d4rl, minari, npz, shipped, table
 from farstep.datasets.columns import Columns
-from farstep.episodes import Episodes
+from farstep.episodes import Episodes, check_episodes
 from farstep.errors import FarstepError, did_you_mean, one_line
 from farstep.files import check_output, publish
 from farstep.signals import Signals
@@ -42,6 +42,7 @@ def write(episodes: Episodes, path: str | Path, force: bool = False) -> Path:
 
     An existing path is left alone unless `force`; a failed write leaves it as it was.
     """
+    check_episodes(episodes)
     path = Path(path)
     check_target(path, force)
     single = _SINGLE.get(path.suffix.lower())

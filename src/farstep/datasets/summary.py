@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farstep.episodes import Episodes
+from farstep.episodes import Episodes, check_episodes
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -38,6 +38,7 @@ class Summary:
 
 def describe(episodes: Episodes) -> Summary:
     """Return a dataset's summary."""
+    check_episodes(episodes)
     signals, returns = episodes.signals, episodes.returns
     return Summary(
         episodes=len(episodes),

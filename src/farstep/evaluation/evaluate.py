@@ -14,7 +14,7 @@ import numpy as np
 from farstep.checks import check_horizon
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.ensemble import Ensemble
-from farstep.episodes import Episodes
+from farstep.episodes import Episodes, check_episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.evaluation.entries import (
     Entry,
@@ -124,6 +124,7 @@ def score(
             Farstep.
         references: Whether baselines and the oracle are scored too.
     """
+    check_episodes(episodes)
     check_horizon(horizon, episodes.lengths)
     found = entries(models, episodes)
     if references:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from farstep.errors import FarstepError
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.systems.registry import import_attribute
 from farstep.weights import Profile, profile
@@ -13,6 +14,8 @@ def fit_settings(config: FitConfig | str, settings: Mapping[str, Any]) -> tuple[
 
     Weights may be whatever `profile` takes.
     """
+    if "preset" in settings:
+        raise FarstepError("the name of a preset comes by itself: fit(data, config='paper').")
     given = settings.get("weights")
     base = fit_config(config)
     weights = profile(base.weights if given is None else given, _imported)

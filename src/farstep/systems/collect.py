@@ -15,6 +15,7 @@ import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError, one_line
+from farstep.fields import check_least
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import end_with_parent
 from farstep.progress import track
@@ -45,13 +46,8 @@ def collect(
             on the number of workers.
         workers: Processes to run in; 1 runs in this one.
     """
-    for name, value, least in (
-        ("episodes", episodes, 1),
-        ("workers", workers, 1),
-        ("seed", seed, 0),
-    ):
-        if value < least:
-            raise FarstepError(f"{name} must be at least {least}, not {value}.")
+    counts = {"episodes": episodes, "workers": workers, "seed": seed}
+    check_least({"episodes": 1, "workers": 1, "seed": 0}, counts)
     if not isinstance(system, System):
         system = system_named(system)
     named = isinstance(policy, (str, Path))
