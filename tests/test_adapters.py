@@ -174,5 +174,8 @@ def test_stable_baselines3_learns_in_it(imagined: Imagination, name: str):
     agent = getattr(stable_baselines3, name)(
         "MlpPolicy", imagined.sb3_env(2), device="cpu", seed=0, **settings
     )
+    before = {name: value.clone() for name, value in agent.policy.state_dict().items()}
     agent.learn(48)
-    assert agent.num_timesteps >= 48
+    after = agent.policy.state_dict()
+    assert any(not after[name].equal(value) for name, value in before.items())
+    assert all(value.isfinite().all() for value in after.values())

@@ -155,7 +155,6 @@ def test_the_whole_of_the_only_episode_is_a_horizon_too(cartpole: tuple[Episodes
     # One target has no spread: there is no R² thirty steps ahead, which is not a divergence.
     assert np.isnan(found.r2[0, -1])
     assert np.isfinite(found.r2[0, :-1]).all()
-    assert found.r2[0].min() > -1e4 or np.isnan(found.r2[0]).any()
     assert found.diverged is None
     assert np.isfinite(found.mean_r2[0])
 

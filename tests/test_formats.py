@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import warnings
 from pathlib import Path
 
 import gymnasium
@@ -232,26 +231,6 @@ def test_ragged_d4rl_arrays_are_an_error(tmp_path: Path):
     path = _d4rl(tmp_path / "d4rl.hdf5", rewards=np.zeros(5))
     with pytest.raises(FarstepError, match=r"6 rows, but others differ: {'rewards': 5}"):
         read(path)
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_truncation_is_a_clear_error(name: str, small: Episodes, tmp_path: Path):
-    path = write(small, tmp_path / name)
-    file = path if path.is_file() else path / "data" / "main_data.hdf5"
-    whole = file.read_bytes()
-    for size in np.linspace(0, len(whole) - 1, 40).astype(int):
-        file.write_bytes(whole[:size])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            try:
-                data = read(path)
-            except FarstepError as error:
-                assert str(path) in str(error)
-                assert "\n" not in str(error)
-            else:
-                # A CSV that ends on a whole row is a shorter CSV.
-                assert name == "data.csv"
-                assert data.num_steps <= small.num_steps
 
 
 def test_signals_can_be_given_on_reading(small: Episodes, tmp_path: Path):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farstep.errors import FarstepError
-from farstep.weights import Losses, decay, explicit, learned, profile, proportional, uniform
+from farstep.weights import Learned, Losses, Proportional, Uniform, decay, explicit, profile
 
 
 def _weights(given: object, losses: list[float], logits: list[float] | None = None) -> np.ndarray:
@@ -16,7 +16,7 @@ def _weights(given: object, losses: list[float], logits: list[float] | None = No
 
 
 @pytest.mark.parametrize(
-    "given", [uniform(), decay(0.3), decay(2.0), proportional(), learned(), explicit(1, 2, 3, 4)]
+    "given", [Uniform(), decay(0.3), decay(2.0), Proportional(), Learned(), explicit(1, 2, 3, 4)]
 )
 def test_weights_are_positive_and_sum_to_one(given: object):
     weights = _weights(given, [0.1, 0.5, 2.0, 30.0])
@@ -35,7 +35,7 @@ def test_decay_is_a_power_of_beta_for_any_beta(beta: float, horizon: int):
     np.testing.assert_allclose(ratio[ratio > 1e-30], beta, rtol=1e-3)
 
 
-def test_decays_limits_are_one_step_and_uniform():
+def test_decays_limits_are_one_step_and_Uniform():
     for tiny in (1e-9, 1e-300):
         np.testing.assert_allclose(_weights(decay(tiny), [1.0] * 5), [1, 0, 0, 0, 0], atol=1e-6)
     np.testing.assert_allclose(_weights(decay(1e300), [1.0] * 3), [0, 0, 1], atol=1e-6)
@@ -53,7 +53,7 @@ def test_decay_is_the_papers_up_to_one_factor():
 def test_proportional_is_one_over_the_loss():
     losses = np.array([0.5, 1.0, 4.0])
     expected = (1 / losses) / (1 / losses).sum()
-    np.testing.assert_allclose(_weights(proportional(), losses.tolist()), expected, rtol=1e-6)
+    np.testing.assert_allclose(_weights(Proportional(), losses.tolist()), expected, rtol=1e-6)
 
 
 def test_explicit_is_scaled_and_a_list_means_it():
@@ -72,11 +72,11 @@ def test_a_function_of_the_running_losses_is_a_profile():
 
 
 def test_learned_weights_are_a_softmax_with_an_entropy_penalty():
-    weights = _weights(learned(), [1.0, 1.0], [np.log(3.0), 0.0])
+    weights = _weights(Learned(), [1.0, 1.0], [np.log(3.0), 0.0])
     np.testing.assert_allclose(weights, [0.75, 0.25], rtol=1e-6)
     even, one_sided = jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])
-    assert float(learned(2.0).penalty(even)) == pytest.approx(-2 * np.log(2), rel=1e-5)
-    assert float(learned(2.0).penalty(one_sided)) == pytest.approx(0.0, abs=1e-6)
+    assert float(Learned(2.0).penalty(even)) == pytest.approx(-2 * np.log(2), rel=1e-5)
+    assert float(Learned(2.0).penalty(one_sided)) == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -205,11 +205,6 @@ class Own(Profile):
         return values / values.sum()
 
 
-def uniform() -> Uniform:
-    """Weigh all horizons alike."""
-    return Uniform()
-
-
 def decay(beta: float | int) -> Decay:
     """Weigh horizon j in proportion to β^j."""
     return Decay(float(beta))
@@ -220,23 +215,13 @@ def explicit(*alphas: float | int) -> Explicit:
     return Explicit(tuple(float(alpha) for alpha in alphas))
 
 
-def proportional() -> Proportional:
-    """Weigh each horizon by one over its running loss."""
-    return Proportional()
-
-
-def learned(entropy: float | int = 0.0) -> Learned:
-    """Train the weights with the model; `entropy` above 0 keeps them spread."""
-    return Learned(float(entropy))
-
-
 _KINDS: dict[str, Callable[..., Profile]] = {
     "auto": Auto,
-    "uniform": uniform,
+    "uniform": Uniform,
     "decay": decay,
     "explicit": explicit,
-    "proportional": proportional,
-    "learned": learned,
+    "proportional": Proportional,
+    "learned": Learned,
 }
 
 
