@@ -102,7 +102,7 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     tiny = ScoredExhibit(
         name="tiny",
         about="a test",
-        datasets=("random", "unheard-of"),
+        datasets=("random",),
         cases={"h = 1": small, "direct 5": dataclasses.replace(small, stride=5)},
         draw=lambda scores: [r2_chart(found, name=data) for data, found in scores.items()],
         horizon=10,
@@ -112,7 +112,6 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     done = farstep("reproduce", "tiny", "--preset", "quick", "--out", tmp_path / "out")
     assert done.code == 0, done.err
     assert "QUICK" in done.out
-    assert "unheard-of does not exist yet" in done.out
     assert "oracle" in done.out
     page = (tmp_path / "out" / "tiny" / "quick" / "report.html").read_text()
     assert "(quick)" in page
@@ -137,11 +136,21 @@ def test_unknown_names_are_said(farstep: Callable, tmp_path: Path):
     assert "Did you mean 'fixed-horizon'" in done.err
 
 
-def test_datasets_that_are_missing_are_stood_in_for():
+def test_a_dataset_that_does_not_exist_has_no_stand_in(tmp_path: Path):
     exhibit = dataclasses.replace(SCORED[0], datasets=("unheard-of",))
-    found, notes = exhibit.found(AMOUNTS["paper"])
-    assert found == ["cartpole-swingup/random"]
-    assert "stands in" in notes[1]
+    runs = exhibit.runs(Plan("paper"))
+    assert {data for run in runs for data in run.reads} == {"cartpole-swingup/unheard-of"}
+    with pytest.raises(FarstepError, match="unheard-of"):
+        Store(tmp_path).run(runs[0])
+
+
+def test_a_search_says_that_it_has_one_seed():
+    for seeds, said in ((None, 1), (1, 1), (5, 2)):
+        plan = Plan("quick", seeds)
+        (run,) = search.EXHIBIT.runs(plan)
+        notes = search.EXHIBIT.show(plan, {run: _made_up(run)}).notes
+        assert len(notes) == said
+    assert "5 seeds were asked for" in notes[1]
 
 
 def test_loops_of_an_exhibit_are_drawn_with_their_budget_and_kept(
@@ -194,6 +203,9 @@ def test_a_dry_run_says_what_is_there_and_what_it_would_take(tmp_path: Path, far
     row = next(line for line in done.out.splitlines() if line.strip().startswith("iterated"))
     assert row.split()[1:4] == ["4", "0", "4"]
     assert "hours with" in done.out
+    done = farstep("reproduce", "weight-profiles", "--dry-run", "--workers", 0, "--out", tmp_path)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
+    assert "number of workers must be at least 1" in done.err
 
 
 def test_all_is_every_exhibit_and_shares_its_runs():

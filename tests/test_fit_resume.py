@@ -64,6 +64,35 @@ def test_an_unfinished_fit_with_other_settings_is_not_continued(
         fit(pendulum(2), pendulum(1), out=tmp_path / "model", **TINY)
 
 
+def test_force_starts_over_and_gets_past_damaged_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from farstep.fitting import fit as module
+
+    written: list[int] = []
+    write_checkpoint = module.Checkpoints.write
+
+    def stopping(self, member, checkpoint):
+        write_checkpoint(self, member, checkpoint)
+        written.append(member)
+        if len(written) in (1, 4):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Checkpoints, "write", stopping)
+    settings, out = {**TINY, "epochs": 2, "members": 2}, tmp_path / "model"
+    with pytest.raises(KeyboardInterrupt):
+        fit(pendulum(2), pendulum(1), out=out, **settings)
+    for name in ("1", "2", "mine"):
+        (out / f"checkpoint-{name}.safetensors").write_bytes(b"damaged")
+    with pytest.raises(KeyboardInterrupt):
+        fit(pendulum(2), pendulum(1), out=out, force=True, **settings)
+    assert written == [0, 0, 0, 1], "it went on in place of starting over"
+    left = sorted(path.stem.removeprefix("checkpoint-") for path in out.glob("checkpoint-*"))
+    assert left == ["0", "1", "mine"]
+    fit(pendulum(2), pendulum(1), out=out, **settings)
+    assert written == [0, 0, 0, 1, 1], "what the forced fit had made was lost"
+
+
 def test_sigkill_loses_nothing(tmp_path: Path):
     """The command, killed again and again, ends in the same bits as one that was not."""
     write(pendulum(8), tmp_path / "data.npz")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -12,7 +13,8 @@ import pytest
 import yaml
 
 from farstep.errors import FarstepError
-from farstep.runs.on_ray import pack, unpack
+from farstep.runs import on_ray
+from farstep.runs.on_ray import pack, run_all_on_ray, unpack
 from farstep.runs.run import Run, Runs
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
@@ -134,9 +136,31 @@ def test_files_come_back_whole(tmp_path: Path):
     (place / "model" / "weights").write_bytes(b"\x00\x01")
     (place / "run.json").write_text("{}")
     (place / ".lock").touch()
+    (place / "model" / ".weights.1.part").mkdir()
+    (place / "model" / ".weights.1.part" / "new").write_bytes(b"\x00")
     unpack(pack(place), tmp_path / "copy")
     assert (tmp_path / "copy" / "model" / "weights").read_bytes() == b"\x00\x01"
     assert (tmp_path / "copy" / "run.json").read_text() == "{}"
+    assert not list((tmp_path / "copy").rglob("new"))
+
+
+def test_files_that_cannot_be_written_are_not_cut(tmp_path: Path):
+    place, copy = tmp_path / "run", tmp_path / "copy"
+    place.mkdir()
+    (place / "weights").write_bytes(os.urandom(4_000_000))
+    (place / "run.json").write_text("{}")
+    packed = pack(place)
+    copy.mkdir()
+    (copy / "weights").write_bytes(b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
+    try:
+        with pytest.raises(FarstepError, match=r"cannot write .*weights: the file would be larger"):
+            unpack(packed, copy)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (copy / "weights").read_bytes() == b"old"
+    assert sorted(path.name for path in copy.iterdir()) == [".lock", "weights"]
 
 
 def test_the_documented_cluster_is_one_that_ray_understands():
@@ -152,3 +176,23 @@ def test_the_documented_cluster_is_one_that_ray_understands():
 def test_no_cluster_is_one_line(tmp_path: Path):
     with pytest.raises(FarstepError, match=r"there is no Ray cluster at 127\.0\.0\.1:1"):
         sweep(runs_of(tmp_path), Store(tmp_path / "runs"), ray="127.0.0.1:1")
+
+
+def test_what_ray_says_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import ray
+    from ray.exceptions import RayError
+
+    def failing(error: Exception) -> Any:
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        return fail
+
+    monkeypatch.setattr(ray, "init", failing(ConnectionError("nobody there\nsee the logs")))
+    with pytest.raises(FarstepError, match=r"there is no Ray cluster at auto: nobody there$"):
+        run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
+    monkeypatch.setattr(ray, "init", lambda **_: None)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(on_ray, "follow", failing(RayError("")))
+    with pytest.raises(FarstepError, match="the Ray cluster failed: RayError What was finished"):
+        run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])

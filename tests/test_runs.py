@@ -39,6 +39,7 @@ from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
+from small_disk import needs_unshare, on_a_disk_of
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
@@ -150,6 +151,8 @@ def test_the_estimate_goes_by_finished_runs_of_the_same_settings(tmp_path: Path)
     assert found.hours(workers=2) == 1.0
     chain = estimate([Square(5, after=(Square(1),)), Square(2)], store)
     assert [chain.hours(workers) for workers in (1, 2, 9)] == [3.0, 2.0, 2.0]
+    with pytest.raises(FarstepError, match="number of workers must be at least 1, not 0"):
+        chain.hours(workers=0)
     config = dataclasses.replace(TINY, seed=3)
     fit = ScoredFit("cartpole-swingup/random", config, 10)
     record = {"kind": "fit", "settings": fit.settings, "data": "", "result": {}, "seconds": 40.0}
@@ -287,6 +290,16 @@ def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Cal
         assert message in done.err
     done = farstep("runs", "list", "--folder", tmp_path / "nowhere")
     assert "there is no directory" in done.err
+
+
+@needs_unshare
+def test_a_run_that_cannot_be_removed_is_one_line(tmp_path: Path):
+    made = "mkdir disk/square-1 && echo {} > disk/square-1/run.json && mount -o remount,ro disk"
+    remove = f"{sys.executable} -m farstep runs remove square-1 --folder disk"
+    done = on_a_disk_of("200k", f"{made} && {remove}; code=$?; ls disk; exit $code", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "square-1\n"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "read-only" in done.stderr
 
 
 def test_the_revision_is_farsteps_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

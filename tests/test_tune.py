@@ -1,5 +1,7 @@
 """The search for settings: it goes on, ends the same after a kill, and finds what is better."""
 
+import dataclasses
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,16 @@ import numpy as np
 import pytest
 
 from farstep import tuning as module
+from farstep.cli.tune import fit_command
 from farstep.datasets.reading import write
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
+from farstep.fitting.config import FitConfig, fit_config
+from farstep.model import load_model
+from farstep.runs.store import Store
 from farstep.signals import Signals
 from farstep.tuning import SPACE, TrialFit, tune
+from farstep.weights import Losses, decay
 
 pytest.importorskip("optuna")
 
@@ -89,9 +96,18 @@ def test_real_fits_from_the_command_line(
     }
     monkeypatch.setattr(module, "SPACE", narrow)
     done = farstep("tune", log, "--trials", 2, "--care-about", 5, "--out", tmp_path / "tuned",
-                   "--preset", "paper", "--fit-option", "epochs=1")  # fmt: skip
+                   "--preset", "paper", "--fit-option", "epochs=1", "residual=true", "depth=1",
+                   "--horizon", 2, "--weights", "decay:0.75", "--seed", 3)  # fmt: skip
     assert done.code == 0, done.err
-    assert "best: farstep fit DATA --preset paper --learning-rate" in done.out
+    (best,) = [line for line in done.out.splitlines() if line.startswith("best: ")]
+    done = farstep(*shlex.split(best)[2:])
+    assert done.code == 0, done.err
+    model = load_model(tmp_path / "tuned" / "best")
+    assert (model.config["horizon"], model.config["seed"]) == (2, 3)
+    trials = list(Store(tmp_path / "tuned" / "runs").finished())
+    value = max(trials, key=lambda one: one["result"]["value"])
+    tuned = load_model(tmp_path / "tuned" / "runs" / value["name"] / "model")
+    assert model.record["identity"] == tuned.record["identity"]
     assert (tmp_path / "tuned" / "search.png").stat().st_size > 10_000
     assert (tmp_path / "tuned" / "study.db").exists()
 
@@ -108,3 +124,56 @@ def test_bad_input_is_one_line(log: str, tmp_path: Path):
             tune(log, out=tmp_path / "tuned", **settings)
     with pytest.raises(FarstepError, match="name a dataset"):
         tune([], out=tmp_path / "tuned")
+    with pytest.raises(FarstepError, match="Did you mean 'horizon'"):
+        tune(log, FitConfig(), out=tmp_path / "tuned", hroizon=8)
+    with pytest.raises(FarstepError, match="horizon must be a whole number of at least 1"):
+        tune(log, "paper", out=tmp_path / "tuned", horizon=0, care_about=5)
+
+
+def falling(losses: Losses) -> Losses:
+    return losses[::-1]
+
+
+def test_weights_are_given_as_to_a_fit(log: str, tmp_path: Path, valued: list[TrialFit]):
+    few: dict[str, Any] = {"out": tmp_path / "tuned", "trials": 1, "care_about": 5, "horizon": 2}
+    given = (decay(0.5), [0.25, 0.75], falling)
+    texts = [tune(log, FitConfig(), weights=one, **few).config.weights for one in given]
+    assert texts == ["decay:0.5", "explicit:0.25,0.75", f"{__name__}:falling"]
+    assert [bool(run.weights_source) for run in valued] == [False] * 4 + [True] * 2
+    assert "weights_source" not in valued[0].settings
+    assert valued[-1].settings["weights_source"]
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("recommended", {"angles": ((0, 1), (2, 3)), "residual": False, "clip": None}),
+        ("paper", {"compositions": 10, "residual": True, "weights": "decay:0.9"}),
+        ("ensemble", {"epochs": 3, "bootstrap": False, "stride": 2, "learning_rate": 1 / 3}),
+        ("ensemble", {"model": "linear"}),
+    ],
+)
+def test_the_command_for_a_fit_gives_its_settings(
+    preset: str,
+    settings: dict[str, Any],
+    farstep: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    log: str,
+):
+    from farstep.fitting import fit as fitting
+
+    given: list[FitConfig] = []
+
+    def noted(train: object, validation: object, config: FitConfig, **_: object) -> None:
+        given.append(config)
+        raise FarstepError("enough.")
+
+    monkeypatch.setattr(fitting, "fit", noted)
+    wanted = fit_config(preset, **settings)
+    farstep(*shlex.split(fit_command(log, preset, wanted, Path("a place")))[1:])
+    assert given == [wanted]
+
+
+def test_epochs_that_count_are_not_lost_in_a_command():
+    config = dataclasses.replace(fit_config("paper"), compositions=10)
+    assert "compositions" not in fit_command("log", "paper", config, Path("out"))

@@ -13,8 +13,9 @@ from farstep.datasets.reading import read
 from farstep.errors import DivergedError, FarstepError
 from farstep.fields import changed, identity_of
 from farstep.files import locked
-from farstep.fitting.config import PAPER, FitConfig, fit_config
+from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
+from farstep.fitting.settings import fit_settings
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.runs.pool import run_all
 from farstep.runs.run import Run, Runs
@@ -45,6 +46,8 @@ class TrialFit(Run):
     data: str
     config: FitConfig
     care_about: int
+    weights_source: str = ""
+    """Of weights that are a function of the user's own."""
 
     kind: ClassVar[str] = "trial"
 
@@ -52,7 +55,8 @@ class TrialFit(Run):
     def settings(self) -> dict[str, Any]:
         """All that the value depends on."""
         config = changed(self.config, PAPER)
-        return {"data": self.data, "config": config, "care_about": self.care_about}
+        told = {"data": self.data, "config": config, "care_about": self.care_about}
+        return {**told, **_told(self.weights_source)}
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -119,10 +123,12 @@ def tune(
         trials: How many settings are tried, those of `out` included.
         care_about: R² counts from 1 to this many steps ahead.
         workers: Processes of one thread each, for a trial's datasets.
-        **settings: Fields of `FitConfig`, such as `horizon=4`.
+        **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`, where a
+            function has to be one that can be imported.
     """
     names = [data] if isinstance(data, str) else list(data)
-    base = _checked(names, config, settings, trials, care_about)
+    base, weights = fit_settings(config, settings)
+    _check(names, settings, trials, care_about)
     optuna = _optuna()
     out = Path(out)
     with locked(out):
@@ -130,6 +136,7 @@ def tune(
             data=[read(name).fingerprint for name in names],
             base=changed(base, PAPER),
             care_about=care_about,
+            **_told(weights.source),
         )
         study = optuna.create_study(
             storage=f"sqlite:///{out / 'study.db'}",
@@ -138,7 +145,8 @@ def tune(
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
         )
-        search = _Search(names, base, care_about, Store(out / "runs"), workers)
+        store = Store(out / "runs")
+        search = _Search(names, base, care_about, store, workers, weights.source)
         _go_on(study, search, trials)
         return search.found(study)
 
@@ -150,6 +158,7 @@ class _Search:
     care_about: int
     store: Store
     workers: int
+    weights_source: str
 
     def objective(self, trial: "optuna.Trial") -> float:
         """Return the mean over datasets, after a short fit that may end the trial."""
@@ -166,7 +175,8 @@ class _Search:
         return replace(self.base, **chosen)
 
     def _value(self, config: FitConfig) -> float:
-        runs = [TrialFit(name, config, self.care_about) for name in self.names]
+        source = self.weights_source
+        runs = [TrialFit(name, config, self.care_about, source) for name in self.names]
         if self.workers == 1 or len(runs) == 1:
             found = [self.store.run(run) for run in runs]
         else:
@@ -210,10 +220,13 @@ def _shortened(config: FitConfig) -> FitConfig:
     return replace(config, compositions=max(1, config.compositions // _PILOT))
 
 
-def _checked(
-    names: Sequence[str], config: FitConfig | str, settings: Mapping[str, Any], trials: int,
-    care_about: int,
-) -> FitConfig:  # fmt: skip
+def _told(weights_source: str) -> dict[str, str]:
+    """Return what tells a user's own weights; nothing without them, so that names stay."""
+    return {"weights_source": weights_source} if weights_source else {}
+
+
+def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_about: int) -> None:
+    """Fail if there is nothing to search, or nothing to search it by."""
     if not names:
         raise FarstepError("name a dataset to tune on.")
     for name, value in (("trials", trials), ("care_about", care_about)):
@@ -222,11 +235,6 @@ def _checked(
     searched = sorted(set(settings) & set(SPACE))
     if searched:
         raise FarstepError(f"{', '.join(searched)} is searched; do not set it.")
-    if isinstance(config, FitConfig):
-        base = replace(config, **settings)
-        base.check()
-    else:
-        base = fit_config(config, **settings)
     for name in names:
         longest = int(read(name).split().validation.lengths.max())
         if longest < care_about:
@@ -234,7 +242,6 @@ def _checked(
                 f"{name}: the validation episodes have at most {longest} steps; care about fewer "
                 f"than {care_about}."
             )
-    return base
 
 
 def _optuna() -> Any:

@@ -1,13 +1,17 @@
 """`farstep tune`."""
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from farstep.cli.presets import FitPreset
+
+if TYPE_CHECKING:
+    from farstep.fitting.config import FitConfig
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Tune:
     """Processes of one thread each, for a trial's datasets."""
 
     def run(self) -> None:
-        """Search, print the best settings, draw, and say where all is."""
+        """Search, print the best settings and how to fit with them, draw, and say where all is."""
         from farstep.cli.options import given, parse_options
         from farstep.cli.tables import print_table
         from farstep.report.static import save_chart
@@ -67,8 +71,31 @@ class Tune:
         print_table("The best settings", columns, shown)
         early = len(found.trials) - len(rows)
         print(f"{len(found.trials)} trials, {early} of them ended early")
-        best = [f"--{n.replace('_', '-')} {v:.4g}" for n, v in rows[0]["settings"].items()]
-        print(f"best: farstep fit DATA --preset {self.preset} {' '.join(best)}")
+        for number, data in enumerate(self.data, start=1):
+            out = self.out / ("best" if len(self.data) == 1 else f"best-{number}")
+            print(f"best: {fit_command(data, self.preset, found.config, out)}")
         for path in save_chart(found.chart(), self.out / "search", force=True):
             print(f"wrote {path}")
         print(f"wrote {self.out}/study.db and {self.out}/runs: the study and its fits")
+
+
+def fit_command(data: str, preset: str, config: "FitConfig", out: Path) -> str:
+    """Return the command that fits a dataset with these settings, told as changes of a preset."""
+    from farstep.fields import changed
+    from farstep.fitting.config import PRESETS
+
+    told = changed(config, PRESETS[preset])
+    if config.epochs:  # they count; compositions, where they are given, would take their place
+        told.pop("compositions", None)
+    options = [word for name, value in told.items() for word in _option(name, value)]
+    return shlex.join(["farstep", "fit", data, "--preset", preset, *options, "--out", str(out)])
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """Return a setting as words of the command line."""
+    word = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{word}" if value else f"--no-{word}"]
+    if isinstance(value, tuple):  # pairs, one after the other
+        return [f"--{word}", *(str(one) for pair in value for one in pair)]
+    return [f"--{word}", value if isinstance(value, str) else repr(value)]

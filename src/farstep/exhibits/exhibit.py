@@ -6,7 +6,6 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from matplotlib.figure import Figure
 
-from farstep.datasets.shipped import names
 from farstep.report.charts import Chart
 from farstep.report.table import Table
 from farstep.runs.run import Run
@@ -16,6 +15,8 @@ Results: TypeAlias = Mapping[Run, Mapping[str, Any]]
 PRESETS = ("quick", "standard", "paper")
 """Minutes, and said so; the paper's protocol with smaller budgets of agents; the paper's."""
 DATASETS = ("random", "medium", "expert", "expert_noisy")
+"""The paper's, as figures show their names."""
+_FAMILY = "cartpole-swingup"
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,6 @@ class Plan:
     def seeds_of(self, usual: tuple[int, ...]) -> tuple[int, ...]:
         """Return the seeds, given the preset's."""
         return usual if self.seeds is None else tuple(range(self.seeds))
-
-
-_FAMILY = "cartpole-swingup"
 
 
 @dataclass(frozen=True)
@@ -90,13 +88,9 @@ class Drawing:
         return self.draw()
 
 
-def existing(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the paper's datasets that exist, by their whole names, and what is to be said."""
-    full = [f"{_FAMILY}/{data}" for data in wanted]
-    found = [data for data in full if data in names()]
-    missing = [data for data in full if data not in found]
-    verb = "does" if len(missing) == 1 else "do"
-    return found, [f"{', '.join(missing)} {verb} not exist yet."] if missing else []
+def whole(name: str) -> str:
+    """Return the name by which one of the paper's datasets is shipped."""
+    return f"{_FAMILY}/{name}"
 
 
 def short(data: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farstep.agents.config import AgentConfig, agent_config
-from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
+from farstep.exhibits.exhibit import Plan, Results, Shown, whole
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
@@ -87,17 +87,16 @@ def models(budget: Budget) -> dict[str, FitConfig]:
 def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
     """Return the runs of every cell, by dataset and row: one for each seed."""
     budget = budget_of(plan)
-    found, _ = existing(budget.datasets)
     return {
-        (short(data), line): [
+        (data, line): [
             OfflineAgent(
-                ScoredFit(data, replace(config, seed=seed)),
+                ScoredFit(whole(data), replace(config, seed=seed)),
                 budget.agent,
                 AMONG_SEVERAL if config.members > 1 else budget.imagination,
             )
             for seed in budget.seeds
         ]
-        for data in found
+        for data in budget.datasets
         for line, config in models(budget).items()
     }
 
@@ -120,8 +119,7 @@ class OfflineTable:
             cell: np.array([results[run]["return"] for run in runs], np.float64)
             for cell, runs in agents(plan).items()
         }
-        datasets = list(dict.fromkeys(data for data, _ in returns))
-        _, missing = existing(budget.datasets)
+        datasets = budget.datasets
         numbers = {
             data: {
                 line: values.tolist() for (where, line), values in returns.items() if where == data
@@ -134,7 +132,7 @@ class OfflineTable:
                 "returns": _table(returns, datasets),
                 "comparison": _comparison(returns, datasets),
             },
-            notes=[_said(budget), *missing],
+            notes=[_said(budget)],
             numbers=numbers,
         )
 

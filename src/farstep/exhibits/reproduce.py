@@ -81,7 +81,7 @@ def reproduce(
         workers: Processes of one thread each.
         ray: The address of a Ray cluster, to compute there instead of here.
     """
-    exhibits, plan = _chosen(names), _plan(preset, seeds)
+    exhibits, plan = _chosen(names), checked_plan(preset, seeds)
     runs = [run for exhibit in exhibits for run in exhibit.runs(plan)]
     results = sweep(runs, store_in(out), workers, ray)
     return [_draw(exhibit, plan, exhibit.show(plan, results), Path(out)) for exhibit in exhibits]
@@ -91,7 +91,7 @@ def what_is_missing(
     names: str | Sequence[str], out: str | Path, preset: str = "paper", seeds: int | None = None
 ) -> Estimate:
     """Return what `reproduce` would compute, and how long that takes, without computing it."""
-    plan = _plan(preset, seeds)
+    plan = checked_plan(preset, seeds)
     runs = [run for exhibit in _chosen(names) for run in exhibit.runs(plan)]
     return estimate(runs, store_in(out))
 
@@ -115,7 +115,8 @@ def _chosen(names: str | Sequence[str]) -> list[Exhibit]:
     return [EXHIBITS[name] for name in dict.fromkeys(given)]
 
 
-def _plan(preset: str, seeds: int | None) -> Plan:
+def checked_plan(preset: str, seeds: int | None) -> Plan:
+    """Return the plan of a preset, with another number of seeds if one is given."""
     if preset not in PRESETS:
         raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
     if seeds is not None and seeds < 1:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from farstep.exhibits.exhibit import Plan, Results, Shown, existing, short
+from farstep.exhibits.exhibit import Plan, Results, Shown, short, whole
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.report.charts import Chart
 from farstep.report.score_table import score_tables
@@ -21,8 +21,6 @@ Scores: TypeAlias = Mapping[str, Sequence[Score]]
 """By dataset; the oracle comes last."""
 PROFILES = {1: "uniform", 2: "decay:0.9", 4: "decay:0.75", 10: "decay:0.3"}
 """The paper's best profile at each horizon, for its agents."""
-_STAND_IN = "random"
-"""Used where none of an exhibit's datasets exists, and said so."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class ScoredExhibit:
     name: str
     about: str
     datasets: tuple[str, ...]
-    """Those of the paper, by name; the ones that exist are used."""
+    """Those of the paper, by name."""
     cases: Mapping[str, FitConfig]
     """What is fitted, by the name of its line; epochs and seeds come from the preset."""
     draw: Callable[[Scores], Sequence[Chart]]
@@ -63,7 +61,7 @@ class ScoredExhibit:
     def runs(self, plan: Plan) -> Sequence[Run]:
         """Return every fit, and the oracles."""
         amount = amount_of(plan)
-        datasets = self.found(amount)[0]
+        datasets = self.data_of(amount)
         fits = [
             self.run_of(data, line, seed, amount)
             for data in datasets
@@ -75,7 +73,6 @@ class ScoredExhibit:
     def show(self, plan: Plan, results: Results) -> Shown:
         """Return the charts, and R² as tables."""
         amount = amount_of(plan)
-        datasets, notes = self.found(amount)
         scores = {
             data: [
                 *(
@@ -90,22 +87,18 @@ class ScoredExhibit:
                 ),
                 *self._oracle(results[ScoredOracle(data, self.horizon)]["r2"]),
             ]
-            for data in datasets
+            for data in self.data_of(amount)
         }
         return Shown(
             charts=self.draw({short(data): found for data, found in scores.items()}),
             tables={data: score_tables(found)[0] for data, found in scores.items()},
-            notes=[_budget(amount), *notes],
+            notes=[_budget(amount)],
             numbers={data: [one.to_json() for one in found] for data, found in scores.items()},
         )
 
-    def found(self, amount: Amount) -> tuple[list[str], list[str]]:
-        """Return the datasets to use, and what has to be said about them."""
-        found, notes = existing(self.datasets)
-        if not found:
-            found, _ = existing((_STAND_IN,))
-            notes.append(f"{found[0]} stands in.")
-        return found[: amount.datasets], notes
+    def data_of(self, amount: Amount) -> list[str]:
+        """Return the whole names of the datasets to use."""
+        return [whole(name) for name in self.datasets[: amount.datasets]]
 
     def run_of(self, data: str, line: str, seed: int, amount: Amount) -> ScoredFit:
         """Return one fit."""

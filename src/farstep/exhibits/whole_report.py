@@ -1,7 +1,7 @@
 """One page of everything that was computed, beside the paper's numbers."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +10,7 @@ from farstep.datasets.reading import read
 from farstep.errors import FarstepError
 from farstep.evaluation.evaluate import score
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
-from farstep.exhibits.reproduce import EXHIBITS, said, shown_html, store_in
+from farstep.exhibits.reproduce import EXHIBITS, checked_plan, said, shown_html, store_in
 from farstep.files import check_output, publish
 from farstep.model import MODEL_FILE, load_model
 from farstep.report.animation import animation
@@ -35,30 +35,29 @@ def report(
     """Write one self-contained page of all exhibits whose runs are there.
 
     Args:
-        folders: What `reproduce` was given as `out`.
+        folders: What `reproduce` was given as `out`. An exhibit is shown once, from the first of
+            them that has all of its runs.
         out: The file to write.
         seeds: How many seeds `reproduce` was given, if other than the preset's.
         force: Replace a file that is there.
     """
     check_output(Path(out), force)
-    sections, missing, records = [], [], []
-    for folder in folders:
-        if not Path(folder).is_dir():
-            raise FarstepError(f"there is no directory {folder}; give --out of farstep reproduce.")
-        store = store_in(folder)
-        records += store.finished()
-        for exhibit in EXHIBITS.values():
-            plan = _best_plan(exhibit, store, seeds)
-            if plan is None:
-                missing.append(exhibit)
-            else:
-                sections.append(_section(exhibit, plan, store, Path(folder)))
-        sections += _trajectories(store)
+    plans = [checked_plan(preset, seeds) for preset in reversed(PRESETS)]
+    stores = {Path(folder): _store(Path(folder)) for folder in folders}
+    sections, missing = [], []
+    for exhibit in EXHIBITS.values():
+        found = _found(exhibit, plans, stores)
+        if found is None:
+            missing.append(exhibit)
+        else:
+            sections.append(_section(exhibit, *found))
+    sections += next(filter(None, map(_trajectories, stores.values())), [])
+    records = {one["name"]: one for store in stores.values() for one in store.finished()}
     names = [name for name, _ in sections]
     links = "".join(f'<a href="#{html.escape(name)}">{html.escape(name)}</a>' for name in names)
     parts = [_about(folders, missing), f"<nav>{links}</nav>"]
     parts += [part for _, section in sections for part in section]
-    parts += ['<h2 id="timings">Timings</h2>', table_html(timings(records))]
+    parts += ['<h2 id="timings">Timings</h2>', table_html(timings(list(records.values())))]
     publish(Path(out), {"": page("Farstep: the paper's results again", parts).encode()}, force)
     return Path(out)
 
@@ -79,16 +78,24 @@ def timings(records: Sequence[dict[str, Any]]) -> Table:
     return Table("Timings", columns, rows)
 
 
-def _best_plan(exhibit: Exhibit, store: Store, seeds: int | None) -> Plan | None:
-    """Return the largest preset whose runs are all there."""
-    for preset in reversed(PRESETS):
-        plan = Plan(preset, seeds)
-        if not store.missing(exhibit.runs(plan)):
-            return plan
+def _store(folder: Path) -> Store:
+    if not folder.is_dir():
+        raise FarstepError(f"there is no directory {folder}; give --out of farstep reproduce.")
+    return store_in(folder)
+
+
+def _found(
+    exhibit: Exhibit, plans: Sequence[Plan], stores: Mapping[Path, Store]
+) -> tuple[Path, Store, Plan] | None:
+    """Return the first folder in which all runs of a plan are, and the first such plan."""
+    for folder, store in stores.items():
+        for plan in plans:
+            if not store.missing(exhibit.runs(plan)):
+                return folder, store, plan
     return None
 
 
-def _section(exhibit: Exhibit, plan: Plan, store: Store, folder: Path) -> tuple[str, list[str]]:
+def _section(exhibit: Exhibit, folder: Path, store: Store, plan: Plan) -> tuple[str, list[str]]:
     records = {run: store.record(run) for run in exhibit.runs(plan)}
     results = {run: record["result"] for run, record in records.items() if record is not None}
     shown = said(exhibit.show(plan, results), plan.preset)

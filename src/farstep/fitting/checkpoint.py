@@ -5,7 +5,7 @@ from pathlib import Path
 
 from farstep import tensors
 from farstep.errors import FarstepError
-from farstep.files import publish
+from farstep.files import explained, publish
 from farstep.fitting.curve import Curve
 from farstep.fitting.training import TrainingState
 
@@ -28,7 +28,7 @@ class Checkpoints:
     identity: str
     """Of settings and data: a checkpoint of another fit is refused."""
     replace: bool = False
-    """Start over in place of another fit."""
+    """Start over, whatever is there."""
     name: str = "checkpoint"
     """How the files' names begin."""
 
@@ -48,14 +48,19 @@ class Checkpoints:
         publish(self._path(member), {"": tensors.encode(arrays, header)}, force=True)
 
     def read(self, member: int, like: TrainingState) -> Checkpoint | None:
-        """Return a member's checkpoint, None if there is none yet."""
-        if self.folder is None or not self._path(member).exists():
+        """Return a member's checkpoint, None if there is none yet.
+
+        With `replace` there never is: what is there, of this member and those after it, is removed.
+        """
+        if self.folder is None:
             return None
+        if self.replace:
+            self.remove(member)
         path = self._path(member)
+        if not path.exists():
+            return None
         arrays, header = tensors.decode(path, "checkpoint")
         if header.get("identity") != self.identity:
-            if self.replace:
-                return None
             raise FarstepError(
                 f"{self.folder} holds an unfinished fit with other settings or data; continue "
                 "that one, choose another place, or pass --force (force=True) to start over."
@@ -68,11 +73,14 @@ class Checkpoints:
                 finished=bool(header["finished"]),
             )
 
-    def remove(self) -> None:
-        """Delete all of them."""
-        if self.folder is not None:
+    def remove(self, first: int = 0) -> None:
+        """Delete those of a member and of all after it; without one all of them."""
+        if self.folder is None:
+            return
+        with explained(self.folder):
             for path in self.folder.glob(f"{self.name}-*.safetensors"):
-                if path.stem.removeprefix(f"{self.name}-").isdecimal():  # others are the user's
+                number = path.stem.removeprefix(f"{self.name}-")
+                if number.isdecimal() and int(number) >= first:  # others are the user's
                     path.unlink(missing_ok=True)
 
     def _path(self, member: int) -> Path:

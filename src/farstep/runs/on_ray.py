@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from farstep.errors import FarstepError
-from farstep.files import locked
+from farstep.errors import FarstepError, one_line
+from farstep.files import locked, publish, remove_parts
 from farstep.runs.board import Board
 from farstep.runs.pool import ONE_THREAD, follow
 from farstep.runs.run import Run, name_of
@@ -41,7 +41,7 @@ def run_all_on_ray(
             logging_level="error",
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise FarstepError(f"there is no Ray cluster at {address}: {error}") from error
+        raise FarstepError(f"there is no Ray cluster at {address}: {one_line(error)}") from error
     try:
         remote = ray.remote(max_retries=_RETRIES, num_cpus=1)(computed)
         packed: dict[Run, Any] = {}
@@ -61,8 +61,8 @@ def run_all_on_ray(
             raise FarstepError(str(error.cause)) from error
         raise
     except ray.exceptions.RayError as error:
-        first = str(error).splitlines()[0]
-        raise FarstepError(f"the Ray cluster failed: {first} What was finished is kept.") from error
+        said = one_line(error)
+        raise FarstepError(f"the Ray cluster failed: {said} What was finished is kept.") from error
     finally:
         ray.shutdown()
 
@@ -78,21 +78,26 @@ def computed(run: Run, names: Sequence[str], *packed: bytes) -> bytes:
 
 
 def pack(place: Path) -> bytes:
-    """Return a run's files as one."""
+    """Return a run's files as one; what is hidden, as half-written files are, is left out."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:gz", dereference=True) as archive:
         for path in sorted(place.rglob("*")):
-            if path.is_file() and not path.name.startswith("."):
-                archive.add(path, path.relative_to(place))
+            inside = path.relative_to(place)
+            if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+                archive.add(path, inside)
     return buffer.getvalue()
 
 
 def unpack(data: bytes, place: Path) -> None:
-    """Put a run's files where they belong, the record last."""
+    """Put a run's files where they belong, each whole or not at all, the record last."""
     with locked(place), tarfile.open(fileobj=io.BytesIO(data)) as archive:
         members = archive.getmembers()
         for member in sorted(members, key=lambda one: one.name == RECORD):
-            archive.extract(member, place, filter="data")
+            path = place / tarfile.data_filter(member, str(place)).name  # it lies inside, or fails
+            file = archive.extractfile(member)
+            assert file is not None, f"{member.name} is no file"
+            publish(path, {"": file.read()}, force=True)
+            remove_parts(path.parent)
 
 
 def _then(future: Future[bytes], use: Callable[[bytes], None]) -> Future[None]:

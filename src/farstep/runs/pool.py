@@ -49,8 +49,7 @@ def run_all(
         workers: Processes of one thread each.
         needs: Those of the items that have to be finished before one.
     """
-    if workers < 1:
-        raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
+    check_workers(workers)
     waiting, found, broken = dict.fromkeys(items), {}, 0
     if not waiting:
         return found
@@ -67,6 +66,12 @@ def run_all(
                         "memory; start again with fewer workers: what was finished is kept."
                     ) from error
     return found
+
+
+def check_workers(workers: int) -> None:
+    """Fail if there is nobody to do the work."""
+    if workers < 1:
+        raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
 
 
 def _until_broken(

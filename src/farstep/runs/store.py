@@ -13,7 +13,7 @@ from typing import Any
 
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
-from farstep.files import locked, publish
+from farstep.files import explained, locked, publish
 from farstep.programs import drop_programs_if_many
 from farstep.runs.run import Run, name_of, plain
 
@@ -82,7 +82,7 @@ class Store:
         place = self.folder / name
         if name != Path(name).name or not place.is_dir():
             raise FarstepError(f"there is no run '{name}' in {self.folder}.")
-        with locked(place):
+        with explained(place), locked(place):
             (place / RECORD).unlink(missing_ok=True)  # first: half of a run is no finished one
             shutil.rmtree(place)
 

@@ -1,0 +1,94 @@
+"""One page of several directories: each exhibit once, from the first that has it."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from farstep.errors import FarstepError
+from farstep.exhibits import weight_profiles, whole_report
+from farstep.exhibits.exhibit import Exhibit, Plan, Results, Shown
+from farstep.exhibits.whole_report import report
+from farstep.report.charts import Chart, Line, Panel
+from farstep.report.table import Table
+from farstep.runs.run import Run, Runs
+from farstep.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Number(Run):
+    """A run that gives its own number."""
+
+    number: int
+
+    kind: ClassVar[str] = "number"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"number": self.number}
+
+    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
+        del place, store
+        return {"number": self.number}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An exhibit of as many runs as there are seeds."""
+
+    name: str
+    first: int
+    about: str = "some numbers"
+
+    def runs(self, plan: Plan) -> Sequence[Run]:
+        return [Number(self.first + seed) for seed in plan.seeds_of((0,))]
+
+    def show(self, plan: Plan, results: Results) -> Shown:
+        values = [results[run]["number"] for run in self.runs(plan)]
+        chart = Chart("line", "Numbers", [Panel("", [Line("here", values, values)])])
+        return Shown([chart], tables={"all": Table("Numbers", ["n"], [[str(n)] for n in values])})
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two directories: the first has the ones, and both have the tens."""
+    shown = (weight_profiles.EXHIBIT, Numbers("ones", 1), Numbers("tens", 10), Numbers("no", 99))
+    known: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in shown}
+    monkeypatch.setattr(whole_report, "EXHIBITS", known)
+    places = [tmp_path / "a", tmp_path / "b"]
+    for place, numbers in zip(places, ((1, 10), (10,)), strict=True):
+        for number in numbers:
+            store, run = Store(place / "runs"), Number(number)
+            store.run(run)
+            record = {**(store.record(run) or {}), "seconds": 60.0}
+            (store.place(run) / "run.json").write_text(json.dumps(record))
+    return places
+
+
+def test_an_exhibit_of_several_directories_is_shown_once(
+    folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    drawn = [("trajectories", ['<h2 id="trajectories">Trajectories</h2>'])]
+    monkeypatch.setattr(whole_report, "_trajectories", lambda _: drawn)
+    for order in (folders, folders[::-1], [*folders, *folders]):
+        text = report(order, tmp_path / "report.html", force=True).read_text()
+        ids = re.findall(r'<(?:h2|div) id="([^"]+)"', text)
+        assert [name for name, count in Counter(ids).items() if count > 1] == []
+        expected = {"weight-profiles", "ones", "tens", "trajectories", "timings"}
+        assert expected | {"chart-ones-line", "chart-tens-line"} <= set(ids)
+        assert "Not computed, or not all of it: no.</p>" in text
+        assert f"farstep reproduce ones --preset paper --out {folders[0]}" in text
+        assert f"farstep reproduce tens --preset paper --out {order[0]}" in text
+        assert "<td>number</td><td>2</td><td>60</td>" in text
+
+
+def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farstep: Callable):
+    with pytest.raises(FarstepError, match="number of seeds must be at least 1, not 0"):
+        report(folders, tmp_path / "report.html", seeds=0)
+    done = farstep("report", *folders, "--seeds", 0, "--out", tmp_path / "report.html")
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
