@@ -12,7 +12,7 @@ from benchmarks.harness import Result
 from benchmarks.pinned import CORES, result, start
 
 OFFLINE = int(os.environ.get("FARSTEP_SOAK_AGENTS", "40"))
-"""Agents, each inside a model of its own."""
+"""Agents, each inside models of its own."""
 EPOCHS = int(os.environ.get("FARSTEP_SOAK_EPOCHS", "40"))
 """Epochs of one loop."""
 _FIT: dict[str, Any] = {"width": 8, "depth": 1, "batch": 64, "horizon": 2, "weights": "uniform"}
@@ -32,8 +32,9 @@ def run() -> Result:
     rows = [_row(name, np.array(values)) for name, values in measured.items()]
     return Result(
         how="Toy sizes, one process for each row. Resident memory, in MB, after each agent of "
-        "`offline` (a model, an agent inside it, ten real episodes) and after each epoch of "
-        "`iterate`; the growth is the slope of a line through the second half.",
+        "`offline` (three models, an agent inside them, ten real episodes) and after each epoch "
+        "of `iterate` (a model, an agent inside it, one real episode); agents are not run on the "
+        "real system while they learn. The growth is the slope of a line through the second half.",
         columns=("", "count", "after the first", "after half", "at the end", "growth each, MB"),
         rows=rows,
     )

@@ -292,11 +292,24 @@ def test_presets():
     assert agent_config("paper") == AgentConfig()
     fast = agent_config("fast", steps=1000)
     assert fast.steps == 1000 and fast.num_envs > 1 and fast.keep == "best"
-    assert agent_config("fast", agent="sb3:PPO").keep == "last"
+    assert agent_config("fast", agent="sb3:SAC") == dataclasses.replace(
+        agent_config("fast"), agent="sb3:SAC", keep="last"
+    )
     with pytest.raises(FarstepError, match="Did you mean 'fast'"):
         agent_config("fest")
     with pytest.raises(FarstepError, match="seed must be 0 or more"):
         train("Pendulum-v1", seed=-1)
+
+
+@pytest.mark.parametrize("name", ["sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C"])
+def test_others_have_of_a_preset_what_they_go_by(name):
+    fast = agent_config("fast")
+    assert agent_config("fast", agent=name) == AgentConfig(
+        agent=name, steps=fast.steps, num_envs=fast.num_envs, gamma=fast.gamma
+    )
+    for given in ({"gradient_steps": 2}, {"learning_rate": AgentConfig.learning_rate}):
+        with pytest.raises(FarstepError, match=f"{name} keeps .* own {next(iter(given))}; leave"):
+            agent_config("fast", agent=name, **given)
 
 
 ONLINE = AgentConfig(

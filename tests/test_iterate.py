@@ -1,5 +1,6 @@
 """Iterated batch RL at tiny sizes: what is kept, what is not done twice, and what goes wrong."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::farstep.errors.DataWarning")
 AGENT = AgentConfig(
     steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=60
 )
+LOGGED = dataclasses.replace(CART, env_id=None)
 MODEL: dict[str, Any] = {"width": 8, "depth": 1, "compositions": 40, "horizon": 2, "batch": 64}
 LOOP: dict[str, Any] = {
     "agent": AGENT,
@@ -230,12 +232,17 @@ def test_what_went_wrong_is_said_again_when_an_episode_is_read(tmp_path):
         ({"stride": 2}, "leave stride at 1"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"agent": {"agent": "sb3:SAC"}}, "choose warm=none"),
+        ({"agent": {"agent": "sb3:PPO", "net_arch": (8,)}}, "own net_arch; leave that out"),
+        ({"agent": {"agent": "sb3:SAC", "keep": "best"}}, "keep=best is for the built-in"),
+        ({"agent": AgentConfig(agent="sb3:TD3", tau=0.1), "warm": "none"}, "own tau"),
+        ({"weights": lambda losses: losses}, "'test_iterate:<lambda>' cannot be imported"),
+        ({"system": "test_iterate:LOGGED"}, "LOGGED' cannot be run"),
         ({"model": "linear", "warm": "both"}, "choose warm=agent"),
     ],
 )
 def test_bad_settings_are_said_before_anything_is_run(settings, said, tmp_path):
     with pytest.raises(FarstepError, match=said):
-        iterate("Pendulum-v1", out=tmp_path / "x", **{**LOOP, **settings})
+        iterate(out=tmp_path / "x", **{"system": "Pendulum-v1", **LOOP, **settings})
     assert not (tmp_path / "x").exists()
 
 

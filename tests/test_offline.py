@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cart
 from farstep.agents.config import AgentConfig
+from farstep.datasets.reading import read
 from farstep.datasets.shipped import load
 from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.loops.offline import offline
-from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, imagine_settings
+from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, imagine_settings, model_settings
 from farstep.model import load_model
-from farstep.weights import decay
+from farstep.weights import Losses, decay
 
 SMALL = AgentConfig(
     steps=60, num_envs=2, learning_starts=10, batch_size=8, net_arch=(8,), eval_every=30
@@ -30,6 +32,7 @@ FIT: dict[str, Any] = {
 }
 ALONE: dict[str, Any] = {"seeds": 1, "agent": SMALL, "workers": 1}
 UNSEEN = dataclasses.replace(SMALL, eval_episodes=0)
+LOGGED = dataclasses.replace(cart.CART, env_id=None)
 OPTIONS = (
     "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]", "eval_every=60",
 )  # fmt: skip
@@ -80,11 +83,51 @@ def test_two_workers(few, tmp_path):
 
 def test_other_settings_in_the_same_place(few, tmp_path):
     first = offline(few, out=tmp_path, **ALONE, **FIT)
+    (path,) = tmp_path.glob("*.npz")
+    stamp = path.stat().st_mtime_ns
+    with pytest.raises(FarstepError, match="--force"):
+        offline(few.take(range(5)), out=tmp_path, **ALONE, **FIT)
+    assert offline(few, out=tmp_path, **ALONE, **FIT).results == first.results
+    # What workers of the first call read did not change while they may have been at it.
+    assert read(path).equals(few) and path.stat().st_mtime_ns == stamp
+    assert len(list(tmp_path.glob("*.npz"))) == 2
     with pytest.raises(FarstepError, match="--force"):
         offline(few, out=tmp_path, **ALONE, **_fit(horizon=3))
     other = offline(few, out=tmp_path, force=True, **ALONE, **_fit(weights=decay(0.5)))
     assert other.results[0]["r2"] != first.results[0]["r2"]
     assert "decay:0.5" in other.about
+
+
+def test_an_agent_of_stable_baselines3_in_a_system_that_cannot_be_run(tmp_path):
+    """The preset is `fast`, which has a rate and a network that TD3 does not go by."""
+    agent = {"agent": "sb3:TD3", "steps": 120, "num_envs": 2, "eval_every": 120}
+    settings = {**ALONE, **FIT, "agent": agent, "system": "test_offline:LOGGED"}
+    done = offline(cart.data(10), out=tmp_path / "a", **settings)
+    assert done.results[0]["return"] is done.results[0]["best_return"] is None
+    assert np.isfinite(done.results[0]["imagined_return"])
+    assert done.curves[0].column("steps").tolist() == [120]
+    assert "sb3:TD3, 120 steps in 2 imagined system(s); 1 seed(s)" in done.about
+    names = list(done.summary())
+    assert names[0] == "imagined return" and len(done.row(done.results[0])) == len(names)
+    for changes, said in (
+        ({"agent": {**agent, "learning_rate": 1e-4}}, "own learning_rate; leave that out"),
+        ({"system": "cart:CART"}, r"observation space of 'Pendulum-v1'.*env_id=None"),
+    ):
+        with pytest.raises(FarstepError, match=said):
+            offline(cart.data(10), out=tmp_path / "b", **{**settings, **changes})
+        assert not (tmp_path / "b" / "seed-0").exists()  # said before anything was fitted
+
+
+def far(losses: Losses) -> Losses:
+    return losses * 0 + 1
+
+
+def test_weights_that_cannot_be_found_again_are_refused(few, tmp_path):
+    assert model_settings("recommended", {"weights": far})[0].weights == "test_offline:far"
+    assert model_settings("recommended", {"horizon": 2, "weights": [1, 2]})[0].horizon == 2
+    with pytest.raises(FarstepError, match=r"<lambda>' cannot be imported.*module"):
+        offline(few, out=tmp_path / "x", **{**ALONE, **FIT, "weights": lambda losses: losses})
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
@@ -102,6 +145,9 @@ def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
         found = offline(unknown, out=tmp_path / "c", **{**noted, "agent": UNSEEN})
     assert any("is not known; it was learned" in note for note in found.notes)
     assert any("which states end the task" in note for note in found.notes)
+    # No look at the real system while the agent learned, but at the end.
+    assert np.isfinite(found.results[0]["return"]) and found.results[0]["best_return"] is None
+    assert "return" in found.summary() and "return of the best" not in found.summary()
     steps = [Episode(np.zeros((9, 3)), np.zeros((8, 1))) for _ in range(3)]
     without = Episodes.from_list(steps, system="Pendulum-v1")
     with pytest.raises(FarstepError, match="is not known and the data have none"):

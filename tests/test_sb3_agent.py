@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import gymnasium
 import numpy as np
 import pytest
 import stable_baselines3
@@ -14,6 +15,7 @@ from farstep.agents.train import train
 from farstep.errors import FarstepError
 from farstep.imagination.imagine import imagine
 from farstep.policy import load_policy
+from farstep.systems.system import System
 from test_agents import TINY
 
 
@@ -42,7 +44,7 @@ def test_an_algorithm_by_name(name: str, tmp_path):
 def test_the_policy_acts_as_stable_baselines3s(name: str):
     imagined = imagine(model(), CART, data())
     training = SB3Training(imagined, AgentConfig(agent=f"sb3:{name}"), seed=0)
-    theirs = training._create()
+    theirs = training._create(training._environment())
     states = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
     expected, _ = theirs.predict(states, deterministic=True)
     np.testing.assert_allclose(training._policy(theirs, {})(states), expected, atol=1e-5)
@@ -51,7 +53,8 @@ def test_the_policy_acts_as_stable_baselines3s(name: str):
 def test_sac_takes_our_settings():
     imagined = imagine(model(), CART, data())
     config = AgentConfig(agent="sb3:SAC", gamma=0.9, batch_size=32, ent_coef=0.1, tau=0.1)
-    theirs = SB3Training(imagined, config, seed=0)._create()
+    training = SB3Training(imagined, config, seed=0)
+    theirs = training._create(training._environment())
     assert isinstance(theirs, stable_baselines3.SAC)
     assert (theirs.gamma, theirs.batch_size, theirs.tau) == (0.9, 32, 0.1)
     ours, default = AgentConfig(), stable_baselines3.SAC("MlpPolicy", imagined.env(), device="cpu")
@@ -69,6 +72,21 @@ def test_settings_that_an_algorithm_does_not_take_are_refused():
         train(imagined, agent="sb3:PPO", net_arch=(8,), steps=200)
     with pytest.raises(FarstepError, match="a real system is one"):
         train("Pendulum-v1", agent="sb3:SAC", num_envs=2, steps=200)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_real_environment_is_closed(fails: bool, monkeypatch: pytest.MonkeyPatch):
+    env, closed = gymnasium.make("Pendulum-v1"), []
+    monkeypatch.setattr(env, "close", lambda: closed.append(True))
+    monkeypatch.setattr(System, "make", lambda _: env)
+    settings = {"agent": "sb3:TD3", "steps": 101, "eval_episodes": 0}
+    if fails:
+        monkeypatch.setattr(SB3Training, "_policy", None)
+        with pytest.raises(TypeError):
+            train("Pendulum-v1", **settings)
+    else:
+        train("Pendulum-v1", **settings)
+    assert closed
 
 
 def test_an_unfinished_training_of_another_is_not_lost(tmp_path):

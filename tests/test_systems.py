@@ -16,7 +16,7 @@ from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.systems.collect import collect
 from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
-from farstep.systems.registry import SYSTEMS, system
+from farstep.systems.registry import SYSTEMS, system, system_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -233,6 +233,48 @@ def test_an_environment_of_ones_own_is_found_by_its_module_and_id(
 def test_unknown_systems_say_what_there_is(name: str, said: str):
     with pytest.raises(FarstepError, match=said):
         system(name)
+
+
+@pytest.fixture
+def left_open(monkeypatch: pytest.MonkeyPatch) -> list[gymnasium.Env]:
+    """Environments that were made and have not been closed."""
+    make, left = gymnasium.make, []
+
+    def making(*arguments, **settings) -> gymnasium.Env:
+        env = make(*arguments, **settings)
+        monkeypatch.setattr(env, "close", lambda: left.remove(env))
+        left.append(env)
+        return env
+
+    monkeypatch.setattr(gymnasium, "make", making)
+    return left
+
+
+def test_what_is_made_to_look_at_is_closed(left_open: list[gymnasium.Env]):
+    wrong = dataclasses.replace(system("cartpole-swingup"), env_id="Pendulum-v1")
+    for look in (lambda: system("CartPole-v1"), wrong.make):  # neither can be used
+        with pytest.raises(FarstepError, match="Box"):
+            look()
+        assert left_open == []
+    system("MountainCarContinuous-v0")
+    oracle = system("swimmer").oracle
+    assert oracle is not None
+    assert np.isfinite(oracle()(np.zeros((1, 8)), np.zeros((1, 2, 2)))).all()
+    assert left_open == []
+
+
+def test_a_system_without_an_environment_cannot_be_run():
+    logged = dataclasses.replace(system("cartpole-swingup"), env_id=None)
+    for run in (logged.make, lambda: collect(logged, episodes=1)):
+        with pytest.raises(FarstepError, match="'cartpole-swingup' cannot be run"):
+            run()
+
+
+@pytest.mark.parametrize("collected", ["by hand", {"env_options": "none"}, None])
+def test_options_are_read_where_there_are_some(small: Episodes, collected: object):
+    metadata = {"collected": collected, "trained": {"env_options": {"noise": 0.5}}}
+    data = dataclasses.replace(small, system="cartpole-swingup", metadata=metadata)
+    assert system_of(data).env_options == {"noise": 0.5}
 
 
 def test_signals_that_do_not_fit_the_environment_are_an_error():

@@ -1,6 +1,6 @@
 """The settings of an agent: one flat list that the API, the command line and files share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +9,9 @@ from farstep.fields import check_least, check_words, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
+_TAKE_ALL = ("sac", "sb3:SAC")
+_TAKEN = ("agent", "steps", "num_envs", "gamma", "keep", "eval_every", "eval_episodes")
+"""Settings that the others take; for the rest they keep Stable-Baselines3's own."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,24 @@ class AgentConfig:
                 raise FarstepError(f"{name} must lie in [0, 1], not {getattr(self, name):g}.")
         if self.ent_coef is not None and not 0 <= self.ent_coef < float("inf"):
             raise FarstepError(f"ent_coef must be 0 or more, not {self.ent_coef:g}.")
+        if self.keep == "best" and self.agent != "sac":
+            raise FarstepError(
+                "keep=best is for the built-in agent inside a model; choose keep=last."
+            )
+        usual = vars(AgentConfig)
+        _check_taken(self.agent, [n for n, v in vars(self).items() if v != usual[n]])
+
+
+def takes(agent: str, name: str) -> bool:
+    """Return whether an agent goes by a setting."""
+    return agent in _TAKE_ALL or name in _TAKEN
+
+
+def _check_taken(agent: str, names: Iterable[str]) -> None:
+    """Fail if an agent does not go by one of these settings: it would be stored and not be true."""
+    for name in names:
+        if not takes(agent, name):
+            raise FarstepError(f"{agent} keeps Stable-Baselines3's own {name}; leave that out.")
 
 
 PRESETS = {
@@ -96,12 +117,17 @@ network; it learns fast and forgets now and then, so the policy that the model t
 
 
 def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
-    """Return a preset with some of its fields replaced; others' agents keep their last policy."""
+    """Return a preset with some of its fields replaced.
+
+    Others' agents have of a preset what they go by, and keep their last policy.
+    """
     if preset not in PRESETS:
         raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
-    if settings.get("agent", "sac") != "sac":
-        settings = {"keep": "last", **settings}
-    return configured(PRESETS[preset], settings)
+    base, agent = PRESETS[preset], settings.get("agent", "sac")
+    if agent != "sac":
+        used = {n: v for n, v in vars(base).items() if takes(agent, n)}
+        base = AgentConfig(**{**used, "keep": "last"})
+    return configured(base, settings)
 
 
 def configured(config: AgentConfig, settings: Mapping[str, Any]) -> AgentConfig:
@@ -110,4 +136,5 @@ def configured(config: AgentConfig, settings: Mapping[str, Any]) -> AgentConfig:
     plain = {n: None if n in automatic and v == "auto" else v for n, v in settings.items()}
     chosen = replaced(config, plain)
     chosen.check()
+    _check_taken(chosen.agent, settings)  # also those that were given as they are by default
     return chosen

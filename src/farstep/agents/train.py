@@ -63,7 +63,7 @@ def train(
         chosen = configured(config, settings)
     else:
         chosen = agent_config(config or "paper", **settings)
-    if chosen.keep == "best" and (real or chosen.agent != "sac"):
+    if chosen.keep == "best" and real:
         raise FarstepError("keep=best is for the built-in agent inside a model; choose keep=last.")
     learner = None if start is None else _learner(start, chosen, real)
     # Of two processes that train the same agent, one does, and the other reads what it gave.

@@ -87,11 +87,12 @@ def as_policy(actor: Layers, system: System, record: dict[str, Any]) -> Policy:
 
 
 def mean_return(system: System, policy: Policy, episodes: int, seed: int) -> float | None:
-    """Return the mean return of some real episodes, the same every time; None of no episode.
+    """Return the mean return of some real episodes, the same every time.
 
-    They are others than those that `collect` records with the same seed.
+    None of no episode, or of a system that cannot be run. They are others than those that
+    `collect` records with the same seed.
     """
-    if not episodes:
+    if not episodes or system.env_id is None:
         return None
     recorded = run_episodes(system, policy, episodes, seed + _EVALUATION)
     return float(np.mean([episode.total for episode in recorded]))

@@ -83,7 +83,9 @@ class IteratedSeed:
         if self.warm not in get_args(Warm):
             said = did_you_mean(self.warm, get_args(Warm))
             raise FarstepError(f"there is no warm '{self.warm}'. {said}")
-        system_named(self.system).check_bounded()
+        system = system_named(self.system)
+        system.check_runnable()
+        system.check_bounded()
         if self.fit.model == "linear" and self.warm in ("model", "both"):
             raise FarstepError("a linear model does not go on from another; choose warm=agent.")
         if self.agent.agent != "sac" and self.warm in ("agent", "both"):
@@ -231,7 +233,8 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
         workers: Processes of one thread each; 1 runs in this process.
         show: Print a line after each epoch.
         **settings: Fields of `FitConfig`, such as `horizon=4`, but for its epochs, which go into
-            `config`; `weights` as for `fit`.
+            `config`; `weights` as for `fit`, but a function must be one that can be imported as
+            `module:function`, so no lambda.
     """
     for name, value in (("epochs", epochs), ("seeds", seeds)):
         if value < 1:

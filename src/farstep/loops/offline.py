@@ -59,6 +59,8 @@ _FRESH = 1_000_000
 """Added to the seed: other episodes than the evaluations', which chose the best policy."""
 _EPISODES = 10
 """Of the policy on the real system, for the result."""
+_REAL = ("return", "best_return")
+"""Results that are not there where nothing was run."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class OfflineSeed:
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
         parts, system = data.split(), _system(self.system, data)
+        _check_made(system)
         model = fit(
             parts.train,
             parts.validation,
@@ -118,10 +121,10 @@ class OfflineSeed:
                 imagined, self.agent, seed=self.seed, out=place / "agent", force=self.force
             )
         steps = [j for j in R2_STEPS if j <= parts.test.lengths.max()]
-        episodes, fresh = _EPISODES if self.agent.eval_episodes else 0, self.seed + _FRESH
+        fresh, compared = self.seed + _FRESH, agent.curve.best is not None
         returns = {
-            "return": mean_return(system, agent.policy, episodes, fresh),
-            "best_return": mean_return(system, agent.best, episodes, fresh),
+            "return": mean_return(system, agent.policy, _EPISODES, fresh),
+            "best_return": mean_return(system, agent.best, _EPISODES if compared else 0, fresh),
         }
         scores = mean_r_squared(r_squared(model.dynamics, parts.test, steps[-1]))
         return {
@@ -154,15 +157,20 @@ class Offline:
         """What was noticed on the way, with the seed."""
         return [f"seed {r['seed']}: {note}" for r in self.results for note in r["notes"]]
 
-    @staticmethod
-    def row(result: dict[str, Any]) -> list[float]:
+    @property
+    def _columns(self) -> dict[str, str]:
+        """What there is, by what it is called: of a system that was not run no real return."""
+        there = {n for result in self.results for n in result if result[n] is not None}
+        return {s: n for s, n in _COLUMNS.items() if n in there or n not in _REAL}
+
+    def row(self, result: dict[str, Any]) -> list[float]:
         """Return one seed's numbers, in the order of `summary`."""
-        named = [*(result[name] for name in _COLUMNS.values()), *result["r2"].values()]
+        named = [*(result[name] for name in self._columns.values()), *result["r2"].values()]
         return [float("nan") if value is None else float(value) for value in named]
 
     def summary(self) -> dict[str, tuple[float, float]]:
         """Return mean and half of Student's 90 % interval over seeds, by name."""
-        names = [*_COLUMNS, *(f"R²({j})" for j in self.results[0]["r2"])]
+        names = [*self._columns, *(f"R²({j})" for j in self.results[0]["r2"])]
         values = np.array([self.row(result) for result in self.results])
         columns = zip(values.mean(axis=0), half_width(values), strict=True)
         return {
@@ -186,8 +194,10 @@ def offline(
 ) -> Offline:
     """Fit a model on a dataset, train an agent inside it, and run it on the real system.
 
-    The headline is the policy's mean return over ten real episodes; the best policy of the real
-    evaluations was chosen by looking at the real system, which batch RL may not do.
+    The headline is the policy's mean return over ten real episodes, whatever `eval_episodes` of
+    the agent is. The best policy of the real evaluations was chosen by looking at the real system,
+    which batch RL may not do; without evaluations (`eval_episodes=0`) there is none. Of a system
+    that cannot be run (a `System` with `env_id=None`) there are imagined returns only.
 
     Args:
         data: The name of a shipped set, a path, or episodes.
@@ -204,7 +214,8 @@ def offline(
             where the system's reward is not known, the reward is learned.
         workers: Processes of one thread each; 1 runs in this process.
         force: Start over where `out` holds other settings.
-        **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`.
+        **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`, but a
+            function must be one that can be imported as `module:function`, so no lambda.
     """
     if seeds < 1:
         raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
@@ -213,7 +224,7 @@ def offline(
     how = imagine_settings(imagination, base.members)
     _check(data if isinstance(data, Episodes) else read(data), system, how)
     if isinstance(data, Episodes):
-        data = write(data, Path(out) / "offline-data.npz", force=True)
+        data = _kept(data, Path(out))
     first = OfflineSeed(
         data=str(data),
         fit=replace(base, seed=0),
@@ -242,6 +253,27 @@ def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Of
 
 def _run(folder: Path, run: OfflineSeed) -> dict[str, Any]:
     return run.run(folder)
+
+
+def _kept(data: Episodes, folder: Path) -> Path:
+    """Return the file of the data for the workers: by its name no other data are ever in it."""
+    content = identity_of(data=data.fingerprint, system=data.system, metadata=dict(data.metadata))
+    path = folder / f"offline-data-{content[:16]}.npz"
+    with locked(folder):
+        return path if path.exists() else write(data, path)
+
+
+def _check_made(system: System) -> None:
+    """Fail before a model is fitted if the system could not be run after it."""
+    if system.env_id is None:
+        return
+    try:
+        system.make().close()
+    except FarstepError as error:
+        raise FarstepError(
+            f"{str(error).rstrip('.')}. The result is of real episodes; give a system that cannot "
+            "be run env_id=None."
+        ) from error
 
 
 def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:

@@ -3,11 +3,12 @@
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from farstep.agents.config import AgentConfig, agent_config
+from farstep.agents.config import AgentConfig, agent_config, takes
 from farstep.errors import DataWarning, FarstepError
 from farstep.fields import changed, replaced
 from farstep.files import publish
@@ -33,7 +34,19 @@ def model_settings(
     base, weights = fit_settings(config, settings)
     if base.stride != 1:
         raise FarstepError("an agent needs a model of single steps; leave stride at 1.")
+    _check_found(base, weights)
     return base, weights
+
+
+def _check_found(config: FitConfig, weights: Profile) -> None:
+    """Fail if weights are not what their text means: fits of the loops go by that."""
+    with suppress(FarstepError):
+        if fit_settings(config, {})[1] == weights:
+            return
+    raise FarstepError(
+        f"weights '{weights.text}' cannot be imported by that name, and a loop's fits do so; "
+        "define the function at the top level of a module, not as a lambda."
+    )
 
 
 def agent_settings(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
@@ -85,10 +98,10 @@ def described(fit: FitConfig, agent: AgentConfig) -> str:
 
 def agent_budget(agent: AgentConfig) -> str:
     """Return how much an agent is trained, in words."""
-    return (
-        f"{agent.agent}, {agent.steps} steps in {agent.num_envs} imagined system(s), "
-        f"{agent.gradient_steps} update(s) after each step of all"
-    )
+    budget = f"{agent.agent}, {agent.steps} steps in {agent.num_envs} imagined system(s)"
+    if not takes(agent.agent, "gradient_steps"):
+        return budget
+    return f"{budget}, {agent.gradient_steps} update(s) after each step of all"
 
 
 def imagined_where(how: ImagineConfig) -> str:

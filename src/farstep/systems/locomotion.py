@@ -4,6 +4,7 @@ The simulator pays for the change of a position that the observation leaves out.
 taken from the observed velocities: the mean of the one before and the one after the step.
 """
 
+from contextlib import closing
 from functools import partial
 
 import jax
@@ -45,8 +46,9 @@ def _make_oracle(env_id: str, hidden: int) -> MujocoOracle:
     import gymnasium
 
     log_mujoco_warnings()
-    env = gymnasium.make(env_id).unwrapped
-    positions = env.model.nq - hidden  # type: ignore[attr-defined]
+    with closing(gymnasium.make(env_id)) as env:
+        model, substeps = env.unwrapped.model, env.unwrapped.frame_skip  # type: ignore[attr-defined]
+    positions = model.nq - hidden
 
     def to_physics(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         unseen = np.zeros((len(states), hidden))
@@ -55,7 +57,7 @@ def _make_oracle(env_id: str, hidden: int) -> MujocoOracle:
     def observe(qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
         return np.concatenate([qpos[..., hidden:], qvel], axis=-1)
 
-    return MujocoOracle(env.model, env.frame_skip, to_physics, observe)  # type: ignore[attr-defined]
+    return MujocoOracle(model, substeps, to_physics, observe)
 
 
 def _unit_box(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:

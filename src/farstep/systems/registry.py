@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -70,8 +71,9 @@ def system_of(episodes: Episodes) -> System:
         raise FarstepError("the data do not say of what system they are; name it.")
     found = system(named_by_file(name))
     for recipe in ("collected", "trained"):
-        options = episodes.metadata.get(recipe, {}).get("env_options")
-        if options:
+        made = episodes.metadata.get(recipe)  # in a file of another's, anything
+        options = made.get("env_options") if isinstance(made, dict) else None
+        if options and isinstance(options, dict):
             found = found.with_options(**options)
     return found
 
@@ -120,6 +122,11 @@ def _without_known_parts(env_id: str) -> System:
         env = gymnasium.make(env_id)
     except Exception as error:  # such as a library that it needs
         raise FarstepError(f"'{env_id}' cannot be made: {one_line(error)}") from error
+    with closing(env):
+        return _described_by(env, env_id)
+
+
+def _described_by(env: gymnasium.Env[Any, Any], env_id: str) -> System:
     states, actions = env.observation_space, env.action_space
     box = gymnasium.spaces.Box
     if not (isinstance(states, box) and isinstance(actions, box)) or (
@@ -135,7 +142,6 @@ def _without_known_parts(env_id: str) -> System:
         plain, action_low=tuple(actions.low.tolist()), action_high=tuple(actions.high.tolist())
     )
     steps = env.spec.max_episode_steps if env.spec else None
-    env.close()
     return System(env_id, env_id, signals, episode_steps=steps or 1000, terminated=None)
 
 

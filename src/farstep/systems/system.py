@@ -41,8 +41,9 @@ class System:
     """A real system: how to run it, and the parts of it that are known rather than learned."""
 
     name: str
-    env_id: str
-    """A Gymnasium id. `module:id` imports the module that registers it first."""
+    env_id: str | None
+    """A Gymnasium id. `module:id` imports the module that registers it first. None if there are
+    only data of the system: it cannot be run."""
     signals: Signals
     """Names and units of states and actions, action bounds, control interval."""
     episode_steps: int
@@ -66,10 +67,11 @@ class System:
         """Make the environment, cut off after `episode_steps`."""
         import gymnasium
 
+        self.check_runnable()
         log_mujoco_warnings()
         try:
             env = gymnasium.make(
-                self.env_id, max_episode_steps=self.episode_steps, **self.env_options
+                str(self.env_id), max_episode_steps=self.episode_steps, **self.env_options
             )
         except FarstepError:
             raise
@@ -78,15 +80,31 @@ class System:
                 f"the environment '{self.env_id}' cannot be made with options "
                 f"{dict(self.env_options)}: {one_line(error)}"
             ) from error
+        try:
+            self._check_spaces(env)
+        except FarstepError:
+            env.close()
+            raise
+        return env
+
+    def _check_spaces(self, env: "gymnasium.Env[np.ndarray, np.ndarray]") -> None:
+        from gymnasium.spaces import Box
+
         for kind in ("observation", "action"):
             space = getattr(env, f"{kind}_space")
             count = self.signals.num_states if kind == "observation" else self.signals.num_actions
-            if not isinstance(space, gymnasium.spaces.Box) or space.shape != (count,):
+            if not isinstance(space, Box) or space.shape != (count,):
                 raise FarstepError(
                     f"system '{self.name}': the {kind} space of '{self.env_id}' is {space}, but "
                     f"its signals name {count} {kind}(s); a flat Box of that size is needed."
                 )
-        return env
+
+    def check_runnable(self) -> None:
+        """Fail if there is no environment to run."""
+        if self.env_id is None:
+            raise FarstepError(
+                f"system '{self.name}' cannot be run: it has no environment (env_id is None)."
+            )
 
     def check_bounded(self) -> None:
         """Fail if an action has no bounds: agents act between them."""
