@@ -1,12 +1,13 @@
 """What all benchmarks share: a table, the machine it was measured on, and where it is kept."""
 
-import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from farstep.processes import usable_cores
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -45,7 +46,7 @@ def machine() -> str:
     if info.exists():
         names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = names[0].split(":")[1].strip() if names else model
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = usable_cores()
     return f"{model}, {cores} cores, {platform.system()}, Python {platform.python_version()}"
 
 

@@ -6,13 +6,13 @@ WORK is a directory that a killed making goes on from; that of `farstep data mak
 """
 
 import json
-import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 from farstep.datasets import shipped
 from farstep.datasets.reading import write
+from farstep.processes import usable_cores
 from farstep.recipes import RECIPES, make_dataset
 
 FOLDER = Path(__file__).parents[1] / "src" / "farstep" / "datasets" / "shipped"
@@ -21,7 +21,7 @@ VERSIONS = ("farstep", "dm_control", "mujoco", "gymnasium", "numpy", "jax")
 
 def main(name: str, work: Path) -> None:
     """Write the dataset's files and its entry in shipped.json."""
-    data = make_dataset(name, work, workers=os.cpu_count() or 1)
+    data = make_dataset(name, work, workers=usable_cores())
     path = write(data, FOLDER / name, force=True)
     records = shipped.records()
     records[name] = {

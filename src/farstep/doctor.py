@@ -117,12 +117,14 @@ def _accelerators() -> Finding:
 
 
 def _threads() -> Finding:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    from farstep.processes import usable_cores
+
+    usable = usable_cores()
     names = ("OMP_NUM_THREADS", "XLA_FLAGS", "JAX_PLATFORMS")
     set_ = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
     found = ", ".join([f"{usable} of {os.cpu_count()} cores", *set_])
-    if (usable or 1) < (os.cpu_count() or 1):
-        advice = f"fewer cores than the machine has: give --workers {usable} to sweeps."
+    if usable < (os.cpu_count() or 1):
+        advice = "this process may not use all cores; sweeps start as many workers as it may."
         return Finding("threads", "note", found, advice)
     return Finding("threads", "ok", found)
 

@@ -17,7 +17,8 @@ POLICY_FILE = "policy.safetensors"
 """The last policy, in the directory of an agent."""
 _FORMAT = 1
 _ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh}
-_LOG_STD_RANGE = (-20.0, 2.0)
+LOG_STD_RANGE = (-20.0, 2.0)
+"""Of actors, as in Stable-Baselines3."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +57,7 @@ class Policy:
         output, k = self._output(states), self.signals.num_actions
         if output.shape[-1] != 2 * k:
             raise FarstepError("this policy has no standard deviation to sample with.")
-        mean, log_std = output[..., :k], np.clip(output[..., k:], *_LOG_STD_RANGE)
+        mean, log_std = output[..., :k], np.clip(output[..., k:], *LOG_STD_RANGE)
         return self._to_action(mean + np.exp(log_std) * rng.standard_normal(mean.shape))
 
     def _output(self, states: ArrayLike) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them, and a Ctrl-C that is heard at once."""
+"""Processes: how many, ending with the one that started them, and at once at Ctrl-C."""
 
 import ctypes
 import os
@@ -17,6 +17,13 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 _PATIENCE = 30
 """Seconds that a write may take before it is given up."""
 STOPPED = "farstep: stopped; what was finished before is kept."
+
+
+def usable_cores() -> int:
+    """Return how many of the machine's cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def end_with_parent(parent: int) -> None:

@@ -1,7 +1,6 @@
 """tune: datasets in; the settings of a fit that predict their validation episodes best."""
 
 import importlib.util
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from farstep.files import locked
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.fitting.settings import fit_settings
+from farstep.processes import usable_cores
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.runs.pool import run_all
 from farstep.runs.run import Run, Runs
@@ -107,7 +107,7 @@ def tune(
     out: str | Path,
     trials: int = 30,
     care_about: int = 50,
-    workers: int = os.cpu_count() or 1,
+    workers: int = usable_cores(),
     **settings: Any,
 ) -> Tuned:
     """Search for the settings of a fit with Optuna, by R² on validation episodes.

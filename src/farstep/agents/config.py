@@ -52,6 +52,10 @@ class AgentConfig:
     eval_episodes: int = 1
     """Real episodes of an evaluation."""
 
+    def next_evaluation(self, done: int) -> int:
+        """Return the step at which the one after `done` steps is due, at most the last."""
+        return min((done // self.eval_every + 1) * self.eval_every, self.steps)
+
     def check(self) -> None:
         """Fail with one line if a setting makes no sense."""
         least = {

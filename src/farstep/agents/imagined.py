@@ -126,7 +126,7 @@ class ImaginedTraining:
         """Train to the next evaluation, and evaluate."""
         began, config = now(), self.config
         state, tally, done = at.state, Tally.zero(), int(at.state.steps)
-        end = min((done // config.eval_every + 1) * config.eval_every, config.steps)
+        end = config.next_evaluation(done)
         while done < end:
             learns = done >= config.learning_starts
             phase = Phase(acts=learns or self.start is not None, learns=learns)

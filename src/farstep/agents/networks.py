@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from farstep.dynamics.network import draw_linear
+from farstep.policy import LOG_STD_RANGE
 
-LOG_STD_RANGE = (-20.0, 2.0)
 _SQUASH_EPSILON = 1e-6
 """Keeps the density of a squashed action finite, as in Stable-Baselines3."""
 

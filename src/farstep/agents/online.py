@@ -48,7 +48,7 @@ def learn_from(
 ) -> tuple[OnlineState, Losses]:
     """Remember one transition, and update unless it is the warm-up."""
     replay, learner = remember(state.replay, new), state.learner
-    losses = Losses(*jnp.zeros(4))
+    losses = Losses.zero()
     if learning:
         learner, losses = learn(learner, replay, jax.random.fold_in(key, state.steps), config)
     return OnlineState(learner, replay, state.steps + 1), losses
@@ -83,7 +83,7 @@ class OnlineTraining:
         keys = jax.random.split(jax.random.key(seed), 3)
         self._first_key, self._act_key, self._learn_key = keys
         self._scaled = jnp.zeros(system.signals.num_actions)
-        self._losses, self._updates = Losses(*jnp.zeros(4)), 0
+        self._losses, self._updates = Losses.zero(), 0
 
     def run(self, out: Path | None, force: bool) -> Agent:
         """Train from the last checkpoint; what is finished is read."""
@@ -136,7 +136,7 @@ class OnlineTraining:
         """Run whole episodes until the next evaluation is due, and evaluate."""
         began, config = now(), self.config
         start = int(self._state.steps)
-        due = min((start // config.eval_every + 1) * config.eval_every, config.steps)
+        due = config.next_evaluation(start)
         first = len(self._trace)
         while int(self._state.steps) < due:
             before = int(self._state.steps)
@@ -146,7 +146,7 @@ class OnlineTraining:
         losses, count = jax.device_get(self._losses), max(self._updates, 1)
         if not np.isfinite([losses.actor, losses.critic]).all():
             raise DivergedError(DIVERGED)
-        self._losses, self._updates = Losses(*jnp.zeros(4)), 0
+        self._losses, self._updates = Losses.zero(), 0
         spent = at.curve.time_since(began)
         row: dict[str, Any] = {
             "steps": int(self._state.steps),

@@ -139,7 +139,7 @@ def _step(
         next_seen=outcome.seen,
     )
     replay = remember(state.replay, new)
-    losses, updates = Losses(*jnp.zeros(4)), config.gradient_steps if phase.learns else 0
+    losses, updates = Losses.zero(), config.gradient_steps if phase.learns else 0
     if phase.learns:
         learner, losses = learn(learner, replay, update_key, config)
     returns = state.returns + outcome.reward

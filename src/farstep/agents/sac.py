@@ -41,6 +41,11 @@ class Losses(NamedTuple):
     entropy: Float[Array, ""]
     """Mean of −log π."""
 
+    @classmethod
+    def zero(cls) -> "Losses":
+        """Of no update."""
+        return cls(*jnp.zeros(4))
+
 
 def create_learner(
     key: PRNGKeyArray, num_states: int, num_actions: int, config: AgentConfig
@@ -130,7 +135,7 @@ def learn(
         learner, losses = update(learner, batch, noise_key, config)
         return learner, jax.tree.map(jnp.add, total, losses)
 
-    start = (learner, Losses(*jnp.zeros(4)))
+    start = (learner, Losses.zero())
     if config.gradient_steps == 1:
         return once(jnp.zeros((), jnp.int32), start)
     return jax.lax.fori_loop(0, config.gradient_steps, once, start)

@@ -97,7 +97,7 @@ class SB3Training:
     def _interval(self, model: "BaseAlgorithm", curve: AgentCurve) -> dict[str, Any]:
         """Train to the next evaluation, and evaluate."""
         began, config, done = now(), self.config, model.num_timesteps
-        end = min((done // config.eval_every + 1) * config.eval_every, config.steps)
+        end = config.next_evaluation(done)
         model.learn(end - done, reset_num_timesteps=done == 0)
         spent = curve.time_since(began)
         episodes = [info["r"] for info in model.ep_info_buffer or ()]

@@ -1,11 +1,12 @@
 """`farstep collect`."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
+
+from farstep.processes import usable_cores
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Collect:
     """How many episodes to run."""
     seed: int = 0
     """The same seed gives the same data, whatever the number of workers."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes to run in."""
     option: tuple[str, ...] = ()
     """Options of the environment as NAME=VALUE, such as noise=0.05."""

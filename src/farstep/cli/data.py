@@ -1,6 +1,5 @@
 """`farstep data`: look at, draw, convert and make datasets."""
 
-import os
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import tyro
 
 from farstep.datasets.columns import Columns
 from farstep.errors import DataWarning, FarstepError
+from farstep.processes import usable_cores
 
 if TYPE_CHECKING:
     from farstep.signals import Signals
@@ -152,7 +152,7 @@ class Make:
     """The dataset's name; without a match, the error lists them."""
     out: Path
     """Where to store it."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes to run in."""
     force: bool = False
     """Replace what is at --out."""

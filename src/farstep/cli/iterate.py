@@ -1,6 +1,5 @@
 """`farstep iterate`."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ import tyro
 
 from farstep.choices import Warm
 from farstep.cli.presets import FitPreset
+from farstep.processes import usable_cores
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Iterate:
     ends where it leaves the data."""
     warm: Warm = "agent"
     """What goes on from the epoch before, in place of random numbers."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
 
     def run(self) -> None:

@@ -1,6 +1,5 @@
 """`farstep offline`."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ import tyro
 
 from farstep.cli.presets import FitPreset, chosen_fit, reconciled
 from farstep.fitting.config import FitConfig
+from farstep.processes import usable_cores
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Offline:
     seen through noisy sensors, which ends where it leaves the data."""
     system: str | None = None
     """The real system, if the data do not name it."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
     force: bool = False
     """Start over where --out holds other settings."""

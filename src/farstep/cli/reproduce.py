@@ -1,11 +1,12 @@
 """`farstep reproduce`."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
+
+from farstep.processes import usable_cores
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Reproduce:
     """How many, in place of the preset's."""
     out: Path = Path("paper")
     """Directory; runs are kept in its `runs` and shared by all exhibits."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes of one thread each."""
     ray: str | None = None
     """Address of a Ray cluster, such as auto or ray://head:10001, to compute there (extra ray)."""

@@ -1,6 +1,5 @@
 """`farstep tune`."""
 
-import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from farstep.cli.presets import FitPreset
+from farstep.processes import usable_cores
 
 if TYPE_CHECKING:
     from farstep.fitting.config import FitConfig
@@ -42,7 +42,7 @@ class Tune:
     """Other settings of the fit as NAME=VALUE, such as epochs=10."""
     seed: int = 0
     """Of the fits and of the search."""
-    workers: int = os.cpu_count() or 1
+    workers: int = usable_cores()
     """Processes of one thread each, for a trial's datasets."""
 
     def run(self) -> None:

@@ -1,7 +1,6 @@
 """Iterated batch RL: a real system in; model, agent and one real episode, again and again."""
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -39,6 +38,7 @@ from farstep.loops.shared import (
     write_result,
 )
 from farstep.model import Model
+from farstep.processes import usable_cores
 from farstep.programs import drop_programs_if_many
 from farstep.report.iterations import iteration_chart
 from farstep.report.static import save_chart
@@ -214,7 +214,7 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
     agent: AgentConfig | str | Mapping[str, Any] = "fast",
     imagination: ImagineConfig | Mapping[str, Any] | None = None,
     warm: Warm = "agent",
-    workers: int = os.cpu_count() or 1,
+    workers: int = usable_cores(),
     show: bool = False,
     **settings: Any,
 ) -> Iterated:

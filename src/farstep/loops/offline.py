@@ -1,7 +1,6 @@
 """Pure-batch RL: a dataset in; a model, an agent inside it, and its real return out."""
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -38,6 +37,7 @@ from farstep.loops.shared import (
     write_result,
 )
 from farstep.model import Model
+from farstep.processes import usable_cores
 from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.scoring.intervals import half_width
@@ -188,7 +188,7 @@ def offline(
     agent: AgentConfig | str | Mapping[str, Any] = "fast",
     system: str | None = None,
     imagination: ImagineConfig | Mapping[str, Any] | None = None,
-    workers: int = os.cpu_count() or 1,
+    workers: int = usable_cores(),
     force: bool = False,
     **settings: Any,
 ) -> Offline:
