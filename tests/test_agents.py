@@ -351,6 +351,8 @@ def test_a_killed_real_training_loses_at_most_an_interval(tmp_path, monkeypatch)
 def test_a_real_system_is_one_and_needs_bounds():
     with pytest.raises(FarstepError, match="a real system is one"):
         train("Pendulum-v1", ONLINE, num_envs=2)
+    agent = train("Pendulum-v1", "fast", steps=110, net_arch=(2,), eval_episodes=0)
+    assert agent.policy.record["agent"]["num_envs"] == 1
     with pytest.raises(FarstepError, match="flat Box"):
         train("CartPole-v1", ONLINE)
 

@@ -57,8 +57,8 @@ def train(
         raise FarstepError("the preset is the second argument: train(where, 'fast').")
     if real and config is None:
         settings = {"steps": ONLINE_STEPS, **settings}
-    if real and isinstance(config, str):  # no model tells which policy is best
-        settings = {"keep": "last", **settings}
+    if real and isinstance(config, str):  # it is one, and no model tells which policy is best
+        settings = {"keep": "last", "num_envs": 1, **settings}
     if isinstance(config, AgentConfig):
         chosen = configured(config, settings)
     else:
