@@ -1,12 +1,15 @@
 """A chart is one value, drawn twice: both drawings show the same."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from farstep.report import interactive, static
 from farstep.report.charts import Chart, Line, Panel
 from farstep.report.score_table import number
-from farstep.report.table import Table
+from farstep.report.table import Table, with_half
 
 
 def _chart() -> Chart:
@@ -64,3 +67,19 @@ def test_numbers_are_told_as_far_as_they_are_known(value: float, half: float, te
 def test_a_table_is_markdown_too():
     table = Table("title", ["", "R²(1)"], [["a", "0.9"], ["b", "0.8"]])
     assert table.markdown == "|  | R²(1) |\n| --- | --- |\n| a | 0.9 |\n| b | 0.8 |\n"
+
+
+def test_a_long_note_stays_within_the_picture():
+    note = "; ".join(["75000 steps in 10 imagined systems"] * 8)
+    figure = static.chart_figure(dataclasses.replace(_chart(), note=note))
+    FigureCanvasAgg(figure).draw()
+    text = next(one for one in figure.texts if one.get_text().startswith("75000"))
+    extent = text.get_window_extent()
+    assert extent.x0 >= 0
+    assert extent.x1 <= figure.bbox.width
+    assert text.get_text().split() == note.split()
+
+
+def test_a_mean_of_one_value_has_no_interval():
+    assert with_half(842.4, 36.2) == "842 ± 36"
+    assert with_half(842.4, float("nan")) == "842"

@@ -60,7 +60,7 @@ def test_what_cannot_be_sent_to_a_worker_is_said():
 
 @pytest.mark.parametrize("wrong", [{"episodes": 0}, {"workers": 0}, {"seed": -1}])
 def test_counts_must_make_sense(wrong: dict):
-    with pytest.raises(FarstepError, match="must be at least"):
+    with pytest.raises(FarstepError, match="must be a whole number of at least"):
         collect(SHORT, **wrong)
 
 

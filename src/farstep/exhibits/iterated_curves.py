@@ -16,7 +16,7 @@ from farstep.imagination.config import ImagineConfig
 from farstep.loops.iterate import IteratedSeed
 from farstep.loops.shared import BRANCHED, agent_budget, imagined_where
 from farstep.report.charts import COLOURS, Chart, Line, Panel
-from farstep.report.table import Table
+from farstep.report.table import Table, with_half
 from farstep.runs.run import Run, Runs
 
 SYSTEMS = ("cartpole-swingup", "cartpole-swingup-noisy")
@@ -167,9 +167,8 @@ def _table(of: Mapping[int, np.ndarray]) -> Table:
     for horizon, values in of.items():
         ends = np.nanmean(values[:, -last:], axis=1)
         bests = np.nanmax(values, axis=1)
-        rows.append(
-            [line_name(horizon), *(f"{v.mean():.0f} ± {v.std():.0f}" for v in (ends, bests))]
-        )
+        cells = (with_half(v.mean(), v.std() if len(v) > 1 else np.nan) for v in (ends, bests))
+        rows.append([line_name(horizon), *cells])
     return Table("Returns: mean over seeds ± one deviation", columns, rows)
 
 

@@ -18,7 +18,7 @@ from farstep.loops.shared import (
     imagined_where,
 )
 from farstep.report.charts import COLOURS, Chart, Line, Panel
-from farstep.report.table import Table
+from farstep.report.table import Table, with_half
 from farstep.runs.run import Run
 from farstep.runs.scored_fit import ScoredFit
 from farstep.scoring.intervals import half_width
@@ -147,9 +147,9 @@ def _table(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
         for data in datasets:
             values = returns[data, line]
             theirs = papers.get(line, {}).get(data)
-            row.append(f"{values.mean():.0f} ± {half_width(values):.0f} "
-                       f"({gaussian_half_width(values):.0f})")  # fmt: skip
-            row.append("" if theirs is None else f"{theirs[0]:.0f} ± {theirs[1]:.0f}")
+            ours = with_half(values.mean(), float(half_width(values)))
+            row.append(f"{ours} ({gaussian_half_width(values):.0f})" if len(values) > 1 else ours)
+            row.append("" if theirs is None else with_half(*theirs))
         rows.append(row)
     return Table("Real return ± Student's 90 % interval (Gaussian, as the paper's)", columns, rows)
 

@@ -1,5 +1,6 @@
 """Charts as PNG and PDF."""
 
+import textwrap
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -11,6 +12,8 @@ from farstep.report.charts import Chart, Panel, finite
 from farstep.report.figures import plain, save
 
 _STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "points": ""}
+_LETTER = 0.06
+"""Inches that a letter of a note takes."""
 
 
 def save_chart(chart: Chart, stem: Path, force: bool = False) -> list[Path]:
@@ -43,7 +46,8 @@ def chart_figure(chart: Chart) -> Figure:
     figure.legend(handles=handles, loc="outside right upper", fontsize=7, frameon=False)
     figure.suptitle(plain(chart.title), fontsize=10)
     if chart.note:
-        figure.supxlabel(plain(chart.note), fontsize=7)
+        letters = int(figure.get_figwidth() / _LETTER)
+        figure.supxlabel(textwrap.fill(plain(chart.note), letters), fontsize=7)
     return figure
 
 
