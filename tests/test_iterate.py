@@ -230,7 +230,7 @@ def test_what_went_wrong_is_said_again_when_an_episode_is_read(tmp_path):
     ("settings", "said"),
     [
         ({"stride": 2}, "leave stride at 1"),
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1"),
         ({"agent": {"agent": "sb3:SAC"}}, "choose warm=none"),
         ({"agent": {"agent": "sb3:PPO", "net_arch": (8,)}}, "own net_arch; leave that out"),
         ({"agent": {"agent": "sb3:SAC", "keep": "best"}}, "keep=best is for the built-in"),
@@ -260,7 +260,7 @@ def test_the_command(farstep, tmp_path: Path):
     settings = json.loads((tmp_path / "loop" / "seed-0" / "settings.json").read_text())
     assert settings["fit"]["compositions"] == 40
     bad = farstep("iterate", "Pendulum-v1", "--epochs", 0, "--out", tmp_path / "x")
-    assert bad.code == 2 and "epochs must be at least 1" in bad.err
+    assert bad.code == 2 and "epochs must be a whole number of at least 1" in bad.err
 
 
 def test_a_fit_starts_from_another():

@@ -114,7 +114,7 @@ def test_real_fits_from_the_command_line(
 
 def test_bad_input_is_one_line(log: str, tmp_path: Path):
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"trials": 0}, "trials must be at least 1"),
+        ({"trials": 0}, "trials must be a whole number of at least 1"),
         ({"care_about": 31}, "at most 30 steps"),
         ({"width": 8}, "width is searched"),
         ({"hroizon": 8}, "Did you mean 'horizon'"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from farstep.datasets.reading import read
 from farstep.errors import DivergedError, FarstepError
-from farstep.fields import changed, identity_of
+from farstep.fields import changed, check_least, identity_of
 from farstep.files import locked
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
@@ -229,9 +229,7 @@ def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_
     """Fail if there is nothing to search, or nothing to search it by."""
     if not names:
         raise FarstepError("name a dataset to tune on.")
-    for name, value in (("trials", trials), ("care_about", care_about)):
-        if value < 1:
-            raise FarstepError(f"{name} must be at least 1, not {value}.")
+    check_least({"trials": 1, "care_about": 1}, {"trials": trials, "care_about": care_about})
     searched = sorted(set(settings) & set(SPACE))
     if searched:
         raise FarstepError(f"{', '.join(searched)} is searched; do not set it.")

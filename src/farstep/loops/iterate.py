@@ -16,7 +16,7 @@ from farstep.agents.train import train
 from farstep.choices import Warm
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, did_you_mean
-from farstep.fields import identity_of
+from farstep.fields import check_least, identity_of
 from farstep.files import locked
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
@@ -236,9 +236,7 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
             `config`; `weights` as for `fit`, but a function must be one that can be imported as
             `module:function`, so no lambda.
     """
-    for name, value in (("epochs", epochs), ("seeds", seeds)):
-        if value < 1:
-            raise FarstepError(f"{name} must be at least 1, not {value}.")
+    check_least({"epochs": 1, "seeds": 1}, {"epochs": epochs, "seeds": seeds})
     base, weights = model_settings(config, settings)
     first = IteratedSeed(
         system=system,

@@ -17,7 +17,7 @@ from farstep.agents.training import mean_return
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.errors import DataWarning, FarstepError
-from farstep.fields import identity_of
+from farstep.fields import check_least, identity_of
 from farstep.files import locked
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
@@ -217,8 +217,7 @@ def offline(
         **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`, but a
             function must be one that can be imported as `module:function`, so no lambda.
     """
-    if seeds < 1:
-        raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
+    check_least({"seeds": 1}, {"seeds": seeds})
     base, weights = model_settings(config, settings)
     chosen = agent_settings(agent)
     how = imagine_settings(imagination, base.members)
