@@ -14,8 +14,10 @@ demo: .venv/installed
 	@echo "open demo/report.html in a browser"
 
 # Most of a toy-sized test is compiling, so it is done with few optimisations, but for what must be
-# equal to the bit after kills. `make test QUICKLY=` compiles everything as users do.
-QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1
+# equal to the bit after kills, and each program once: processes and later runs find it in .venv.
+# `make test QUICKLY=` compiles everything as users do.
+QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
 test: .venv/installed-dev
 	$(QUICKLY) $(BIN)/python -m pytest --numprocesses auto $(PYTEST)
 

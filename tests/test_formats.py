@@ -169,6 +169,31 @@ def test_a_file_cannot_choose_code_to_run(small: Episodes, tmp_path: Path):
         read(path)
 
 
+@pytest.mark.parametrize("lost", ["header", "rewards"])
+def test_a_member_that_an_npz_has_lost_is_missed(lost: str, small: Episodes, tmp_path: Path):
+    path = write(small, tmp_path / "data.npz")
+    raw, entry = path.read_bytes(), f"{lost}.npy".encode()
+    directory = raw.rfind(entry)  # its name beside the data is left as it is
+    path.write_bytes(raw[:directory] + b"other.nqy"[: len(entry)].ljust(len(entry), b"y")
+                     + raw[directory + len(entry) :])  # fmt: skip
+    with pytest.raises(FarstepError, match=r"data\.npz"):
+        read(path)
+    archive = tmp_path / "others.npz"
+    np.savez(archive, states=small.states, actions=small.actions, lengths=small.lengths)
+    assert read(archive).rewards is None
+
+
+def test_a_header_that_a_parquet_file_has_lost_is_missed(small: Episodes, tmp_path: Path):
+    path = write(small, tmp_path / "data.parquet")
+    table = pyarrow.parquet.read_table(path)
+    header = (table.schema.metadata or {})[b"farstep"]
+    pyarrow.parquet.write_table(table.replace_schema_metadata({b"fbrstep": header}), path)
+    with pytest.raises(FarstepError, match="footer is damaged"):
+        read(path)
+    pyarrow.parquet.write_table(table.replace_schema_metadata(None), path)
+    assert read(path).system is None
+
+
 def test_a_pickle_in_an_npz_is_refused(tmp_path: Path):
     np.savez(tmp_path / "bad.npz", states=np.array([{"a": 1}], dtype=object))
     with pytest.raises(FarstepError, match="not readable as NPZ"):

@@ -157,9 +157,9 @@ def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
 def test_the_command(farstep, tmp_path):
     shown = farstep(
         "offline", "cartpole-swingup/random", "--epochs", 1, "--horizon", 2, "--weights",
-        "decay:0.9", "--width", 16, "--seeds", 1, "--preset", "fast", "--agent-option", *OPTIONS,
-        "--imagine-option", "bounds=0.1", "transitions=sample", "--workers", 1,
-        "--out", tmp_path / "o",
+        "decay:0.9", "--width", 16, "--seeds", 1, "--agent-preset", "fast",
+        "--agent-option", *OPTIONS, "--imagine-option", "bounds=0.1", "transitions=sample",
+        "--workers", 1, "--out", tmp_path / "o",
     )  # fmt: skip
     assert shown.code == 0, shown.err
     assert "h = 2, weights decay:0.9" in shown.out and "imagined return" in shown.out

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from farstep.choices import Warm
-from farstep.cli.presets import FitPreset
+from farstep.cli.presets import AgentPreset, FitPreset
 from farstep.processes import usable_cores
 
 
@@ -25,7 +25,7 @@ class Iterate:
 
     system: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SYSTEM")]
     """A system's name (see `farstep systems`), a Gymnasium id, or module:attribute."""
-    out: Path
+    out: Path = Path("loop")
     """Directory for episodes, models, agents and results."""
     epochs: int = 50
     """Real episodes after the first; more can be asked for later."""
@@ -33,16 +33,17 @@ class Iterate:
     """How many loops, counting up from --seed."""
     seed: int = 0
     """Of the first loop."""
-    model_preset: FitPreset = "recommended"
-    """How models are fitted."""
+    model_preset: FitPreset = "brief"
+    """How models are fitted. brief: as recommended, half as long."""
     horizon: int | None = None
     """Steps ahead that models are trained on, at most with weights auto; else the preset's."""
     weights: str | None = None
     """Of the horizons, such as decay:0.75; without it the preset's."""
     fit_option: tuple[str, ...] = ()
     """Other settings of the fit as NAME=VALUE, such as compositions=20000 or members=5."""
-    preset: Literal["paper", "fast"] = "fast"
-    """Of the agent. paper: one system, one update a step; fast: several systems, fewer updates."""
+    agent_preset: AgentPreset = "brief"
+    """paper: one system, one update a step; fast: several systems, fewer updates; brief: half as
+    many of these, for agents that go on from the epoch before."""
     agent: str = "sac"
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class Iterate:
         from farstep.report.static import save_chart
 
         settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
+        agent = {"preset": self.agent_preset, "agent": self.agent}
         print(HEADER, flush=True)
         done = iterate(
             self.system,
@@ -73,7 +75,7 @@ class Iterate:
             out=self.out,
             epochs=self.epochs,
             seeds=self.seeds,
-            agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},
+            agent={**agent, **parse_options(self.agent_option)},
             imagination=parse_options(self.imagine_option),
             warm=self.warm,
             workers=self.workers,

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
-from farstep.cli.presets import FitPreset, chosen_fit, reconciled
+from farstep.cli.presets import AgentPreset, FitPreset, chosen_fit, reconciled
 from farstep.fitting.config import FitConfig
 from farstep.processes import usable_cores
 
@@ -33,9 +33,9 @@ class Offline:
     """How the model is fitted, and the values in the preset."""
     seeds: int = 3
     """How many, counting up from --seed."""
-    preset: Literal["paper", "fast"] = "fast"
-    """Of the agent. paper: one system, one update a step; fast: ten systems, a small
-    network, minutes."""
+    agent_preset: AgentPreset = "fast"
+    """paper: one system, one update a step; fast: ten systems, a small network, minutes; brief:
+    half as long."""
     agent: str = "sac"
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()
@@ -60,12 +60,13 @@ class Offline:
         from farstep.report.agents import curve_chart
         from farstep.report.static import save_chart
 
+        agent = {"preset": self.agent_preset, "agent": self.agent}
         done = offline(
             self.data,
             reconciled(self.config, self.model_preset),
             out=self.out,
             seeds=self.seeds,
-            agent={"preset": self.preset, "agent": self.agent, **parse_options(self.agent_option)},
+            agent={**agent, **parse_options(self.agent_option)},
             system=self.system,
             imagination=parse_options(self.imagine_option),
             workers=self.workers,

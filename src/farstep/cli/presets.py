@@ -1,4 +1,4 @@
-"""The preset of a fit that the command line names: its values are the options' defaults."""
+"""Presets that the command line names; the values of a fit's are the options' defaults."""
 
 import sys
 from typing import Literal
@@ -6,7 +6,8 @@ from typing import Literal
 from farstep.fields import changed
 from farstep.fitting.config import PRESETS, FitConfig, fit_config
 
-FitPreset = Literal["recommended", "ensemble", "paper"]
+FitPreset = Literal["recommended", "ensemble", "brief", "paper"]
+AgentPreset = Literal["paper", "fast", "brief"]
 
 
 def chosen_fit(option: str = "--preset", usual: FitPreset = "recommended") -> FitConfig:

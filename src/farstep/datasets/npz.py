@@ -2,13 +2,16 @@
 
 import io
 import json
+import mmap
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from farstep.datasets.header import to_header, with_header
+from farstep.datasets.header import check_header, to_header, with_header
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError, one_line
 
@@ -28,7 +31,7 @@ def encode(episodes: Episodes) -> bytes:
         for name in (*_REQUIRED, *_OPTIONAL)
         if getattr(episodes, name) is not None
     }
-    header = np.frombuffer(json.dumps(to_header(episodes)).encode(), np.uint8)
+    header = np.frombuffer(json.dumps(to_header(episodes, arrays=[*arrays])).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, header=header, **arrays)
     return buffer.getvalue()
@@ -47,12 +50,29 @@ def read(path: Path, clip_actions: bool = False) -> Episodes:
             f"there is no array '{missing[0]}' (there are {', '.join(arrays) or 'none'}); it "
             "must hold states (all T + 1 of each episode), actions and lengths."
         )
-    header = arrays.pop("header", None)
+    header = _header(path, arrays)
     known = {name: arrays[name] for name in (*_REQUIRED, *_OPTIONAL) if name in arrays}
     for name in ("states", "actions"):
         if known[name].ndim != 2:
             raise FarstepError(
                 f"{name} has shape {known[name].shape}; it must be (rows, dimensions)."
             )
-    text = header.tobytes() if header is not None else b"{}"
-    return with_header(known, json.loads(text), clip_actions)
+    return with_header(known, header, clip_actions)
+
+
+def _header(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the header of a whole archive; one that others wrote has none."""
+    if "header" in arrays:
+        try:
+            header = json.loads(arrays["header"].tobytes())
+        except ValueError as error:
+            raise FarstepError(f"its farstep header is damaged ({error}).") from error
+        check_header(header)
+        lost = [name for name in header.get("arrays", []) if name not in arrays]
+        if lost:
+            raise FarstepError(f"its directory is damaged: it was written with '{lost[0]}'.")
+        return header
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
+        if raw.find(b"header.npy") >= 0:
+            raise FarstepError("its directory is damaged: it was written with a header.")
+    return {}

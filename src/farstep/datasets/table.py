@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import warnings
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ _BLOCK = 8192
 """Rows that are interleaved at a time, so that they stay in the processor's cache."""
 _HEADER = "farstep"
 """Parquet keeps the header in the schema's metadata; CSV in a column, on its first row."""
+_MARKS = (b'{"signals": {', b'"metadata": {', b'"sha256": "')
+"""What a header looks like in the footer of a Parquet file."""
 
 
 def read(path: Path, columns: Columns | None = None, clip_actions: bool = False) -> Episodes:
@@ -49,7 +52,10 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
             )
     except (pa.ArrowException, OSError) as error:
         raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
-    return _to_episodes(table, meaning, {} if columns else _header(table), clip_actions)
+    header = {} if columns else _header(table)
+    if not header and not columns and not csv:
+        _check_never_had_one(path)
+    return _to_episodes(table, meaning, header, clip_actions)
 
 
 def _csv_schema(path: Path) -> pa.Schema:
@@ -220,6 +226,17 @@ def _header(table: pa.Table) -> dict[str, Any]:
         return json.loads(text) if text else {}
     except ValueError as error:
         raise FarstepError(f"its farstep header is damaged ({error}).") from error
+
+
+def _check_never_had_one(path: Path) -> None:
+    """Fail if a Parquet file's footer holds parts of a header that is not found in it any more."""
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - length, os.SEEK_END)
+        footer = file.read(length)
+    if any(mark in footer for mark in _MARKS):
+        raise FarstepError("its footer is damaged: it was written with a farstep header.")
 
 
 def _own_columns(names: Sequence[str], given: Columns) -> Columns:

@@ -198,9 +198,11 @@ whatever becomes of the defaults."""
 PRESETS = {
     "recommended": FitConfig(),
     "ensemble": FitConfig(members=3, settle=20),
+    "brief": FitConfig(compositions=20_000),
     "paper": PAPER,
 }
-"""`recommended`: what `benchmarks/model_study.py` found. `ensemble`: three of these, for agents,
+"""`recommended`: what `benchmarks/model_study.py` found. `brief`: half as long, for models that are
+fitted again after each real episode. `ensemble`: three of these, for agents,
 who find what a single model is wrong about, with an observer, since one of these wrongs is that
 noise makes models flat. `paper`: the paper's."""
 

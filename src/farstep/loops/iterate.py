@@ -206,12 +206,12 @@ class Iterated:
 
 def iterate(  # noqa: PLR0913  each is a choice of its own
     system: str,
-    config: FitConfig | str = "recommended",
+    config: FitConfig | str = "brief",
     *,
     out: str | Path,
     epochs: int = 50,
     seeds: int = 3,
-    agent: AgentConfig | str | Mapping[str, Any] = "fast",
+    agent: AgentConfig | str | Mapping[str, Any] = "brief",
     imagination: ImagineConfig | Mapping[str, Any] | None = None,
     warm: Warm = "agent",
     workers: int = usable_cores(),
@@ -222,8 +222,8 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
 
     Args:
         system: The real system's name, a Gymnasium id, or module:attribute.
-        config: How models are fitted, or the name of a preset; settings given by name replace its
-            fields.
+        config: How models are fitted, or the name of a preset, `brief` being half of
+            `recommended`; settings given by name replace its fields.
         out: A directory; after each epoch everything is there, and a killed loop goes on from it.
         epochs: Real episodes after the first one, which is random. More can be asked for later.
         seeds: How many loops; they count up from the fit's own seed.
@@ -241,7 +241,7 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
     first = IteratedSeed(
         system=system,
         fit=replace(base, seed=0),
-        agent=replace(agent_settings(agent), eval_episodes=0),
+        agent=replace(agent_settings(agent, "brief"), eval_episodes=0),
         imagination=imagine_settings(imagination, base.members),
         epochs=epochs,
         seed=base.seed,

@@ -49,13 +49,15 @@ def _check_found(config: FitConfig, weights: Profile) -> None:
     )
 
 
-def agent_settings(agent: AgentConfig | str | Mapping[str, Any]) -> AgentConfig:
-    """Return the agent's settings, checked: a preset's name, its changes, or all of them."""
+def agent_settings(
+    agent: AgentConfig | str | Mapping[str, Any], usual: str = "fast"
+) -> AgentConfig:
+    """Return the agent's settings, checked: a preset's name, changes to the usual one, or all."""
     if isinstance(agent, AgentConfig):
         chosen = agent
         chosen.check()
     else:
-        settings = {"preset": agent} if isinstance(agent, str) else {"preset": "fast", **agent}
+        settings = {"preset": agent} if isinstance(agent, str) else {"preset": usual, **agent}
         chosen = agent_config(**settings)
     if chosen.agent != "sac":
         require_sb3()
