@@ -84,14 +84,12 @@ def _prepared(horizon: int, rematerialise: bool = False):
 def _seconds(horizon: int, rematerialise: bool = False) -> float:
     import jax
 
-    from farstep.fitting.fit import compiled_epoch
+    from farstep.fitting.training import train_epoch
 
     run, dynamics, state, chosen = _prepared(horizon, rematerialise)
 
     def once(state):
-        return compiled_epoch(
-            state, dynamics, run.windows, chosen, jax.random.key(0), recipe=run.recipe
-        )
+        return train_epoch(state, dynamics, run.windows, chosen, jax.random.key(0), run.recipe)
 
     return _timed(once, state)
 
@@ -131,10 +129,10 @@ def _timed(once, state) -> float:
 def _memory(horizon: int, rematerialise: bool) -> float:
     import jax
 
-    from farstep.fitting.fit import compiled_epoch
+    from farstep.fitting.training import train_epoch
 
     run, dynamics, state, chosen = _prepared(horizon, rematerialise)
-    lowered = compiled_epoch.lower(
+    lowered = jax.jit(train_epoch, static_argnames="recipe").lower(
         state, dynamics, run.windows, chosen, jax.random.key(0), recipe=run.recipe
     )
     analysis = lowered.compile().memory_analysis()

@@ -97,8 +97,8 @@ def epochs_per_second(**settings: Any) -> float:
     from farstep import load
     from farstep.dynamics.network_dynamics import NetworkDynamics
     from farstep.fitting.config import fit_config
-    from farstep.fitting.fit import FitRun, compiled_epoch
-    from farstep.fitting.training import initial_state
+    from farstep.fitting.fit import FitRun
+    from farstep.fitting.training import initial_state, train_epoch
     from farstep.weights import profile
 
     train, validation, _ = load("cartpole-swingup/random").split()
@@ -111,8 +111,8 @@ def epochs_per_second(**settings: Any) -> float:
     rates = []
     for epoch in range(9):
         start = time.perf_counter()
-        state, record = compiled_epoch(
-            state, dynamics, run.windows, chosen, jax.random.key(epoch), recipe=run.recipe
+        state, record = train_epoch(
+            state, dynamics, run.windows, chosen, jax.random.key(epoch), run.recipe
         )
         jax.block_until_ready(record)
         rates.append(updates / (time.perf_counter() - start))

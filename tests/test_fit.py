@@ -24,7 +24,8 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import fit_config
 from farstep.fitting.fit import FitRun, fit
-from farstep.fitting.training import batch_sizes, initial_state, train_epoch
+from farstep.fitting.optimiser import cosine
+from farstep.fitting.training import batch_sizes, initial_state, train_epoch, train_part
 from farstep.model import load_model
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.weights import decay, profile
@@ -181,6 +182,26 @@ def test_nothing_is_compiled_again_between_epochs():
         return calls
 
     assert traced_calls(6) == traced_calls(1)
+
+
+def test_nothing_is_compiled_again_for_an_episode_more():
+    """190 and 228 windows in batches of 38: room for 256, as for 205 and 246 states."""
+
+    def programs(episodes: int) -> int:
+        train = pendulum(episodes, 40)
+        fit(train, pendulum(1, 40), horizon=3, **{**TINY, "batch": 38, "schedule": "cosine"})
+        return train_part._cache_size()  # pyright: ignore
+
+    assert programs(6) == programs(5)
+
+
+def test_a_cosine_lets_updates_fall_to_nothing():
+    changes = jnp.array([2.0])
+    shares = [float(cosine(changes, jnp.asarray(done), jnp.asarray(8.0))[0]) for done in (0, 4, 8)]
+    assert shares == pytest.approx([2.0, 1.0, 0.0], abs=1e-6)
+    rate = optax.cosine_decay_schedule(2.0, 8)
+    assert float(cosine(changes, jnp.asarray(3), jnp.asarray(8.0))[0]) == pytest.approx(rate(3))
+    assert cosine(changes, jnp.asarray(3), None) is changes
 
 
 def test_every_epoch_is_recorded():

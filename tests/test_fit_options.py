@@ -59,7 +59,7 @@ def test_a_residual_layer_is_added_to_the_one_before():
 def test_weight_decay_takes_a_share_of_each_weight():
     """Of layers' weights; biases, scales and the weights of horizons stay."""
     weights = {"layer": jnp.array([[1.0, -2.0]]), "logits": jnp.array([3.0])}
-    adam = optimiser(0.1, None, None, 0.5)
+    adam = optimiser(0.1, None, 0.5)
     still: Any = jax.tree.map(jnp.zeros_like, weights)
     changes: Any = adam.update(still, adam.init(weights), weights)[0]  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(changes["layer"], -0.1 * 0.5 * weights["layer"], rtol=1e-6)

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Int
 
 from farstep.checks import check_horizon
 from farstep.episodes import Episodes
+from farstep.programs import room_for
 
 
 class Windows(eqx.Module):
@@ -21,22 +22,29 @@ class Windows(eqx.Module):
     """In line with `states`; the row of an episode's last state is filled with zeros."""
     starts: Int[Array, " windows"]
     """The row of each window's first state."""
+    count: Int[Array, ""]
+    """How many windows there are; what comes after them is room for more."""
     horizon: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, episodes: Episodes, horizon: int) -> "Windows":
-        """Return all windows of `horizon` steps; episodes shorter than that contribute none."""
+    def of(cls, episodes: Episodes, horizon: int, room: bool = False) -> "Windows":
+        """Return all windows of `horizon` steps; episodes shorter than that contribute none.
+
+        With `room`, arrays are of sizes that stay the same while the data of a loop grow a little.
+        """
         check_horizon(horizon, episodes.lengths)
         actions = np.insert(episodes.actions, episodes.step_offsets[1:], 0.0, axis=0)
+        starts = np.flatnonzero(episodes.steps_left >= horizon)
         return cls(
-            states=jnp.asarray(episodes.states, jnp.float32),
-            actions=jnp.asarray(actions, jnp.float32),
-            starts=jnp.asarray(np.flatnonzero(episodes.steps_left >= horizon), jnp.int32),
+            states=jnp.asarray(_with_room(episodes.states, room), jnp.float32),
+            actions=jnp.asarray(_with_room(actions, room), jnp.float32),
+            starts=jnp.asarray(_with_room(starts, room), jnp.int32),
+            count=jnp.asarray(len(starts), jnp.int32),
             horizon=horizon,
         )
 
     def __len__(self) -> int:
-        return self.starts.shape[0]
+        return int(self.count)
 
     def gather(
         self, index: Int[Array, " batch"]
@@ -44,3 +52,8 @@ class Windows(eqx.Module):
         """Return the states and actions of the windows with these numbers."""
         rows = self.starts[index][:, None] + jnp.arange(self.horizon + 1)
         return self.states[rows], self.actions[rows[:, :-1]]
+
+
+def _with_room(array: np.ndarray, room: bool) -> np.ndarray:
+    missing = room_for(len(array)) - len(array) if room else 0
+    return np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)])

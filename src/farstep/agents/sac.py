@@ -60,7 +60,7 @@ def create_learner(
     start = 1.0 if config.ent_coef is None else config.ent_coef
     log_temperature = jnp.log(jnp.array(start, jnp.float32))  # with a type of its own: no retrace
     parameters: Any = (actor, critics, log_temperature)
-    adam = optimiser(config.learning_rate, None, None)
+    adam = optimiser(config.learning_rate)
     return Learner(
         actor=actor,
         critics=critics,
@@ -143,5 +143,5 @@ def learn(
 
 def _moved(parameters: Any, gradient: Any, state: optax.OptState, rate: float) -> tuple[Any, Any]:
     """Return parameters and optimiser after one step of Adam."""
-    changes, state = optimiser(rate, None, None).update(gradient, state, parameters)
+    changes, state = optimiser(rate).update(gradient, state, parameters)
     return optax.apply_updates(parameters, changes), state

@@ -71,6 +71,7 @@ class Reproduce:
         from farstep.exhibits.reproduce import what_is_missing
 
         found = what_is_missing(self.names, self.out, self.preset, self.seeds)
+        hours = found.hours(self.workers)
         rows = [
             (
                 kind,
@@ -84,7 +85,7 @@ class Reproduce:
         columns = ["kind", "runs", "there already", "to compute", "hours of one core"]
         print_table("What would be computed", columns, rows)
         print(
-            f"about {found.hours(self.workers):.2f} hours with {self.workers} worker(s); "
+            f"about {hours:.2f} hours with {self.workers} worker(s); "
             f"{found.measured} of {sum(found.missing.values())} by runs of the same settings, the "
             "others by what their kind takes."
         )

@@ -34,7 +34,6 @@ from farstep.fitting.reward import fit_reward
 from farstep.fitting.settings import fit_settings
 from farstep.fitting.training import (
     Recipe,
-    TrainingState,
     batch_sizes,
     begun_from,
     initial_state,
@@ -53,7 +52,6 @@ _FIT, _PILOT = "fit", "pilot"
 _LEAST_UPDATES = 50
 """Of an epoch, where updates are counted: what follows each costs as much as some of them."""
 
-compiled_epoch = jax.jit(train_epoch, static_argnames="recipe", donate_argnames="state")
 VERSIONS = ("farstep", "jax", "equinox", "optax", "numpy")
 
 
@@ -191,8 +189,8 @@ class FitRun:
         d = self.train.signals.num_states
         if any(not 0 <= i < d for pair in config.angles for i in pair):
             raise FarstepError(f"angles {config.angles} name dimensions beyond the {d} states.")
-        self.windows = Windows.of(self.train, config.span)
-        self.validation_windows = Windows.of(self.validation, config.span)
+        self.windows = Windows.of(self.train, config.span, room=True)
+        self.validation_windows = Windows.of(self.validation, config.span, room=True)
         self.scaling = Scaling.of(self.train, config.target, config.stride)
         self.form = Form(
             network=NetworkShape(
@@ -212,7 +210,7 @@ class FitRun:
         count = len(self.windows)
         if config.epochs is None:  # of small data an epoch is several passes
             count *= max(1, _LEAST_UPDATES * config.batch // count)
-        self.chosen = jnp.arange(count) % len(self.windows)
+        self.chosen = jnp.asarray(np.arange(count) % len(self.windows), jnp.int32)
         sizes = batch_sizes(count, config.batch)
         if config.normalisation == "batch" and min(size for size, _ in sizes) < 2:
             raise FarstepError(
@@ -222,7 +220,8 @@ class FitRun:
             )
         updates = sum(count for _, count in sizes)
         self.epochs = config.passes(updates)
-        total = updates * self.epochs if config.schedule == "cosine" else None
+        falling = config.schedule == "cosine"
+        self.total = jnp.asarray(updates * self.epochs, jnp.float32) if falling else None
         self.recipe = Recipe(
             objective=Objective(
                 config.loss,
@@ -231,7 +230,7 @@ class FitRun:
                 config.rematerialise,
             ),
             profile=self.profile,
-            optimiser=optimiser(config.learning_rate, total, config.clip, config.weight_decay),
+            optimiser=optimiser(config.learning_rate, config.clip, config.weight_decay),
             batch=config.batch,
             units=config.units,
             settle=config.settle,
@@ -248,7 +247,7 @@ class FitRun:
         if self.config.members > 1 and self.config.bootstrap:
             chosen = jax.random.randint(draw_key, chosen.shape, 0, len(self.windows))
         state = initial_state(dynamics, self.config.horizon, self.recipe)
-        at = checkpoints.read(number, state) or Checkpoint(state, _copy(state), Curve(), False)
+        at = checkpoints.read(number, state) or Checkpoint(state, state, Curve(), False)
         start = len(at.curve.score)
         folder, many = checkpoints.folder, self.config.members > 1
         name = f"member {number + 1}/{self.config.members}" if many else self.name
@@ -285,8 +284,8 @@ class FitRun:
     ) -> Checkpoint:
         """Train and validate one epoch."""
         began = time.perf_counter()
-        state, record = compiled_epoch(
-            at.state, dynamics, self.windows, chosen, key, recipe=self.recipe
+        state, record = train_epoch(
+            at.state, dynamics, self.windows, chosen, key, self.recipe, self.total
         )
         bad = np.asarray(record.not_finite)
         if bad.any():
@@ -306,7 +305,7 @@ class FitRun:
         curve = at.curve
         curve.add(record, validation, time.perf_counter() - began)
         epoch = len(curve.score) - 1
-        best = _copy(state) if curve.best == epoch else at.best
+        best = state if curve.best == epoch else at.best
         waited = epoch - (curve.best if curve.best is not None else -1)
         finished = waited >= (self.config.patience or self.epochs) or epoch + 1 == self.epochs
         return Checkpoint(state, best, curve, finished)
@@ -315,7 +314,8 @@ class FitRun:
         """Set the standard deviation that is not learned to what validation shows."""
         if self.form.learned_std:
             return dynamics
-        measured = residual_std(dynamics, Windows.of(self.validation, self.config.stride))
+        single = Windows.of(self.validation, self.config.stride, room=True)
+        measured = residual_std(dynamics, single)
         relative = jnp.maximum(measured / self.scaling.target_std, 1e-6)
         return dataclasses.replace(dynamics, fixed_log_std=jnp.log(relative))
 
@@ -347,11 +347,6 @@ def _finished(folder: Path, identity: str) -> Model | None:
         return None
     model = load_model(folder / MODEL_FILE)
     return model if model.record.get("identity") == identity else None
-
-
-def _copy(state: TrainingState) -> TrainingState:
-    """Copy a state whose buffers the next epoch will reuse."""
-    return jax.tree.map(jnp.copy, state)
 
 
 def _status(curve: Curve) -> str:

@@ -14,7 +14,7 @@ from farstep.dynamics.reward import RewardHead
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import FitConfig
-from farstep.fitting.optimiser import optimiser
+from farstep.fitting.optimiser import cosine, optimiser
 from farstep.progress import Bar
 
 _KEY = 2**31 - 1
@@ -48,14 +48,18 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     size = min(config.batch, len(x))
     used = len(x) // size * size
     epochs = config.passes(used // size)
-    total = epochs * used // size if config.schedule == "cosine" else None
-    adam = optimiser(config.learning_rate, total, config.clip)
+    updates = used // size
+    total = jnp.asarray(epochs * updates, jnp.float32) if config.schedule == "cosine" else None
+    adam = optimiser(config.learning_rate, config.clip)
     network, state = head.network, adam.init(head.network)  # pyright: ignore[reportArgumentType]
     best, lowest, waited = network, np.inf, 0
     with Bar("reward", epochs, "epochs") as bar:
         for epoch in range(epochs):
             order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[:used]
-            network, state = _epoch(network, state, head, *scaled[0], order.reshape(-1, size), adam)
+            numbers = jnp.arange(updates) + epoch * updates
+            network, state = _epoch(
+                (network, state), head, scaled[0], (order.reshape(-1, size), numbers), adam, total
+            )
             loss = float(_loss(network, head, *scaled[1]))
             waited = 0 if loss < lowest else waited + 1
             best, lowest = (network, loss) if waited == 0 else (best, lowest)
@@ -98,20 +102,20 @@ def _loss(
 
 @partial(jax.jit, static_argnames="adam")
 def _epoch(
-    network: Network,
-    state: optax.OptState,
+    trained: tuple[Network, optax.OptState],
     head: RewardHead,
-    x: Float[Array, "n i"],
-    y: Float[Array, "n 1"],
-    batches: Int[Array, "m size"],
+    pairs: tuple[Float[Array, "n i"], Float[Array, "n 1"]],
+    batches: tuple[Int[Array, "m size"], Int[Array, " m"]],
     adam: optax.GradientTransformation,
+    total: Float[Array, ""] | None,
 ) -> tuple[Network, optax.OptState]:
-    """Make one update for each batch."""
+    """Make one update for each batch, which comes with its number."""
+    x, y = pairs
 
-    def once(carry: tuple, index: Array) -> tuple[tuple, None]:
-        network, state = carry
+    def once(carry: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
+        (network, state), (index, number) = carry, batch
         gradient = jax.grad(_loss)(network, head, x[index], y[index])
         changes, state = adam.update(gradient, state, network)
-        return (optax.apply_updates(network, changes), state), None
+        return (optax.apply_updates(network, cosine(changes, number, total)), state), None
 
-    return jax.lax.scan(once, (network, state), batches)[0]
+    return jax.lax.scan(once, trained, batches)[0]

@@ -1,6 +1,7 @@
-"""One epoch of training as one compiled program."""
+"""One epoch of training, as programs that are not compiled anew when the data of a loop grow."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,7 +17,9 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.errors import FarstepError
+from farstep.fitting.optimiser import cosine
 from farstep.objective import Objective, horizon_losses
+from farstep.programs import room_for
 from farstep.rollout import action_blocks, observe
 from farstep.weights import Profile
 from farstep.windows import Windows
@@ -51,6 +54,15 @@ class TrainingState(NamedTuple):
     updates: Int[Array, ""]
 
 
+class Sums(NamedTuple):
+    """Over the updates of an epoch."""
+
+    losses: Float[Array, " h"]
+    gradient_norm: Float[Array, ""]
+    not_finite: Bool[Array, " h"]
+    """Which horizons' losses were not finite in the first update where one was not."""
+
+
 class EpochRecord(NamedTuple):
     """Means over an epoch's updates, and the weights after it."""
 
@@ -58,7 +70,6 @@ class EpochRecord(NamedTuple):
     weights: Float[Array, " h"]
     gradient_norm: Float[Array, ""]
     not_finite: Bool[Array, " h"]
-    """Which horizons' losses were not finite in the first update where one was not."""
 
 
 class Recipe(NamedTuple):
@@ -78,12 +89,12 @@ class Recipe(NamedTuple):
 
 
 def initial_state(dynamics: NetworkDynamics, horizon: int, recipe: Recipe) -> TrainingState:
-    """Return where training starts. Every array is its own buffer, so that all can be donated."""
-    trained = Trained(jax.tree.map(jnp.copy, dynamics.network), jnp.zeros(horizon))
+    """Return where training starts."""
+    trained = Trained(dynamics.network, jnp.zeros(horizon))
     return TrainingState(
         trained=trained,
-        averaged=None if recipe.average is None else jax.tree.map(jnp.copy, dynamics.network),
-        statistics=jax.tree.map(jnp.copy, dynamics.statistics),
+        averaged=None if recipe.average is None else dynamics.network,
+        statistics=dynamics.statistics,
         optimiser=recipe.optimiser.init(trained),  # pyright: ignore[reportArgumentType]
         losses=jnp.ones(horizon),
         updates=jnp.zeros((), jnp.int32),
@@ -110,6 +121,7 @@ def with_state(dynamics: NetworkDynamics, state: TrainingState) -> NetworkDynami
     return eqx.tree_at(lambda d: (d.network, d.statistics), dynamics, (network, state.statistics))
 
 
+@partial(jax.jit, static_argnames="profile")
 def current_weights(profile: Profile, state: TrainingState) -> Float[Array, " h"]:
     """Return α_1 … α_h as they are now."""
     return profile.weights(state.losses, state.trained.logits)
@@ -122,6 +134,7 @@ def train_epoch(
     chosen: Int[Array, " n"],
     key: PRNGKeyArray,
     recipe: Recipe,
+    total: Float[Array, ""] | None = None,
 ) -> tuple[TrainingState, EpochRecord]:
     """Make one update for each batch; every window in `chosen` is used exactly once.
 
@@ -132,30 +145,62 @@ def train_epoch(
         chosen: The windows to use; a bootstrap names some twice.
         key: Of this epoch's order, dropout, samples and noise.
         recipe: What stays the same.
+        total: Updates of the whole fit, over which their size falls; without it, it does not.
     """
     order_key, update_key = jax.random.split(key)
     order = jax.random.permutation(order_key, chosen)
+    order = jnp.pad(order, (0, room_for(len(order)) - len(order)))
     sizes = batch_sizes(len(chosen), recipe.batch)
     updates, horizon = sum(count for _, count in sizes), len(state.losses)
-    keys = jax.random.split(update_key, (updates, horizon))
-    totals = (jnp.zeros(horizon), jnp.zeros(()), jnp.zeros(horizon, bool))
+    keys = jax.random.split(update_key, (room_for(updates), horizon))
+    sums = Sums(jnp.zeros(horizon), jnp.zeros(()), jnp.zeros(horizon, bool))
     used = done = 0
     for size, count in sizes:
-        index = order[used : used + size * count].reshape(count, size)
-
-        def update(carry: tuple, inputs: tuple) -> tuple[tuple, None]:
-            state, totals = carry
-            index, keys = inputs
-            state, (losses, norm) = _update(state, dynamics, windows, index, keys, recipe)
-            bad = jnp.where(totals[2].any(), totals[2], ~jnp.isfinite(losses))
-            return (state, (totals[0] + losses, totals[1] + norm, bad)), None
-
-        (state, totals), _ = jax.lax.scan(
-            update, (state, totals), (index, keys[done : done + count])
-        )
+        part = Part(order, keys, *(jnp.asarray(n, jnp.int32) for n in (used, done, count)))
+        state, sums = train_part(state, sums, dynamics, windows, part, total, size, recipe)
         used, done = used + size * count, done + count
     weights = current_weights(recipe.profile, state)
-    return state, EpochRecord(totals[0] / done, weights, totals[1] / done, totals[2])
+    record = EpochRecord(sums.losses / done, weights, sums.gradient_norm / done, sums.not_finite)
+    return state, record
+
+
+class Part(NamedTuple):
+    """The batches of one size in an epoch."""
+
+    order: Int[Array, " room"]
+    """Of all windows."""
+    keys: Key[Array, "room h"]
+    """Of all updates."""
+    used: Int[Array, ""]
+    """Windows before these."""
+    done: Int[Array, ""]
+    """Updates before these."""
+    updates: Int[Array, ""]
+
+
+@partial(jax.jit, static_argnames=("size", "recipe"))
+def train_part(
+    state: TrainingState,
+    sums: Sums,
+    dynamics: NetworkDynamics,
+    windows: Windows,
+    part: Part,
+    total: Float[Array, ""] | None,
+    size: int,
+    recipe: Recipe,
+) -> tuple[TrainingState, Sums]:
+    """Make the updates of one size; how many is no part of the compiled program."""
+
+    def once(number: Int[Array, ""], carry: tuple[TrainingState, Sums]) -> tuple:
+        state, sums = carry
+        index = jax.lax.dynamic_slice_in_dim(part.order, part.used + number * size, size)
+        state, (losses, norm) = _update(
+            state, dynamics, windows, index, part.keys[part.done + number], recipe, total
+        )
+        bad = jnp.where(sums.not_finite.any(), sums.not_finite, ~jnp.isfinite(losses))
+        return state, Sums(sums.losses + losses, sums.gradient_norm + norm, bad)
+
+    return jax.lax.fori_loop(0, part.updates, once, (state, sums))
 
 
 def batch_sizes(windows: int, batch: int) -> list[tuple[int, int]]:
@@ -172,6 +217,7 @@ def _update(
     index: Int[Array, " batch"],
     keys: Key[Array, " h"],
     recipe: Recipe,
+    total: Float[Array, ""] | None,
 ) -> tuple[TrainingState, tuple[Float[Array, " h"], Float[Array, ""]]]:
     """Move the weights once; return the losses and the gradient's norm beside the new state."""
     states, actions = windows.gather(index)
@@ -211,7 +257,7 @@ def _update(
     norm = optax.tree.norm(gradient)
     parameters: Any = state.trained
     changes, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
-    trained: Any = optax.apply_updates(parameters, changes)
+    trained: Any = optax.apply_updates(parameters, cosine(changes, state.updates, total))
     averaged = _averaged(state, trained.network, recipe.average)
     updated = TrainingState(trained, averaged, statistics, optimiser, running, state.updates + 1)
     return updated, (losses, norm)

@@ -1,5 +1,6 @@
 """The validation score that decides which epoch's weights are kept."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -75,7 +76,7 @@ def window_losses(
         )
         return horizon_losses(dynamics.step, memory, taken, blocks, keys[1:], scale, objective)[0]
 
-    return jax.lax.map(one, jnp.arange(len(windows)), batch_size=_BLOCK).mean(axis=0)
+    return _mean(one, windows)
 
 
 @eqx.filter_jit
@@ -87,4 +88,19 @@ def residual_std(dynamics: Dynamics, windows: Windows) -> Float[Array, " d"]:
         blocks = action_blocks(actions[0], dynamics.stride)
         return jnp.square(states[0, -1] - dynamics.predict(states[0, 0], blocks[0]).mean)
 
-    return jnp.sqrt(jax.lax.map(one, jnp.arange(len(windows)), batch_size=_BLOCK).mean(axis=0))
+    return jnp.sqrt(_mean(one, windows))
+
+
+def _mean(one: Callable[[Int[Array, ""]], Array], windows: Windows) -> Array:
+    """Return the mean of a function of a window's number over all windows, block by block."""
+    size = min(_BLOCK, len(windows.starts))
+
+    def block(number: Int[Array, ""], total: Array) -> Array:
+        numbers = number * size + jnp.arange(size)
+        values = jax.vmap(one)(jnp.minimum(numbers, windows.count - 1))
+        there = jnp.expand_dims(numbers < windows.count, range(1, values.ndim))
+        return total + jnp.where(there, values, 0.0).sum(axis=0)
+
+    shape = jax.eval_shape(one, jnp.zeros((), jnp.int32)).shape
+    blocks = (windows.count + size - 1) // size
+    return jax.lax.fori_loop(0, blocks, block, jnp.zeros(shape)) / windows.count
