@@ -21,8 +21,8 @@ def room_for(count: int) -> int:
 def drop_programs_if_many() -> None:
     """Drop all compiled programs once they are many, or where that is not known.
 
-    A fit compiles for the number of its windows, which its batches divide: a loop whose data grow
-    would end with "Cannot allocate memory" after many epochs.
+    What depends on the number of windows, such as their order, is compiled for each; a loop whose
+    data grow would end with "Cannot allocate memory" after many epochs.
     """
     import jax
 
