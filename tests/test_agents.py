@@ -294,7 +294,8 @@ def test_presets():
     assert fast.steps == 1000 and fast.num_envs > 1 and fast.keep == "best"
     assert agent_config("brief", steps=700).learning_starts == 100
     assert agent_config("brief", steps=700, learning_starts=7).learning_starts == 7
-    assert agent_config("brief", steps=30_000).learning_starts == 20_000
+    assert agent_config("brief", steps=35_000).learning_starts == 5_000
+    assert agent_config("brief", steps=200_000).learning_starts == 20_000
     assert agent_config("fast", agent="sb3:SAC") == dataclasses.replace(
         agent_config("fast"), agent="sb3:SAC", keep="last"
     )

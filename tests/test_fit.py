@@ -24,8 +24,9 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import fit_config
 from farstep.fitting.fit import FitRun, fit
-from farstep.fitting.optimiser import cosine
+from farstep.fitting.optimiser import along_cosine
 from farstep.fitting.training import batch_sizes, initial_state, train_epoch, train_part
+from farstep.fitting.validation import mean_over
 from farstep.model import load_model
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.weights import decay, profile
@@ -197,11 +198,23 @@ def test_nothing_is_compiled_again_for_an_episode_more():
 
 def test_a_cosine_lets_updates_fall_to_nothing():
     changes = jnp.array([2.0])
-    shares = [float(cosine(changes, jnp.asarray(done), jnp.asarray(8.0))[0]) for done in (0, 4, 8)]
+    shares = [
+        float(along_cosine(changes, jnp.asarray(done), jnp.asarray(8.0))[0]) for done in (0, 4, 8)
+    ]
     assert shares == pytest.approx([2.0, 1.0, 0.0], abs=1e-6)
     rate = optax.cosine_decay_schedule(2.0, 8)
-    assert float(cosine(changes, jnp.asarray(3), jnp.asarray(8.0))[0]) == pytest.approx(rate(3))
-    assert cosine(changes, jnp.asarray(3), None) is changes
+    assert float(along_cosine(changes, jnp.asarray(3), jnp.asarray(8.0))[0]) == pytest.approx(
+        rate(3)
+    )
+    assert along_cosine(changes, jnp.asarray(3), None) is changes
+
+
+@pytest.mark.parametrize("steps", [1, 64, 700])
+def test_a_mean_over_windows_is_of_all_of_them_and_of_nothing_else(steps: int):
+    """One window, one whole block with room for more, and two blocks of which one is not full."""
+    windows = Windows.of(pendulum(1, steps), 1, room=True)
+    found = mean_over(lambda number: windows.starts[number] + jnp.ones(2), windows)
+    np.testing.assert_allclose(found, np.full(2, (steps - 1) / 2 + 1), rtol=1e-6)
 
 
 def test_every_epoch_is_recorded():

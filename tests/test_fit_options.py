@@ -3,14 +3,15 @@
 import ast
 import dataclasses
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from farstep.cli.presets import reconciled
+from farstep.agents.config import PRESETS as AGENT_PRESETS
+from farstep.cli.presets import AgentPreset, FitPreset, reconciled
 from farstep.dynamics.network import NetworkShape, create_network, evaluate
 from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
@@ -277,3 +278,8 @@ def test_a_start_must_be_a_model():
 def test_a_linear_model_is_trained_one_step_ahead():
     assert fit(pendulum(2), pendulum(1), model="linear").horizon == 1
     assert fit(pendulum(2), pendulum(1), **TINY, horizon=2).horizon == 2
+
+
+def test_the_command_line_knows_every_preset():
+    assert get_args(FitPreset) == tuple(PRESETS)
+    assert get_args(AgentPreset) == tuple(AGENT_PRESETS)

@@ -179,7 +179,8 @@ def test_a_member_that_an_npz_has_lost_is_missed(lost: str, small: Episodes, tmp
     with pytest.raises(FarstepError, match=r"data\.npz"):
         read(path)
     archive = tmp_path / "others.npz"
-    np.savez(archive, states=small.states, actions=small.actions, lengths=small.lengths)
+    known = {name: getattr(small, name) for name in ("states", "actions", "lengths")}
+    np.savez(archive, csv_header=np.zeros(3), **known)
     assert read(archive).rewards is None
 
 
@@ -190,7 +191,8 @@ def test_a_header_that_a_parquet_file_has_lost_is_missed(small: Episodes, tmp_pa
     pyarrow.parquet.write_table(table.replace_schema_metadata({b"fbrstep": header}), path)
     with pytest.raises(FarstepError, match="footer is damaged"):
         read(path)
-    pyarrow.parquet.write_table(table.replace_schema_metadata(None), path)
+    pandas = json.dumps({"column_indexes": [{"metadata": {"encoding": "UTF-8"}}]})
+    pyarrow.parquet.write_table(table.replace_schema_metadata({b"pandas": pandas.encode()}), path)
     assert read(path).system is None
 
 

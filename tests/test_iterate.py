@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cart import CART, data, model
-from farstep.agents.config import AgentConfig
+from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.program import imagined_returns, live
 from farstep.agents.train import train
 from farstep.errors import DataWarning, FarstepError
@@ -246,19 +246,21 @@ def test_bad_settings_are_said_before_anything_is_run(settings, said, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_the_command(farstep, tmp_path: Path):
+def test_the_command(farstep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)  # it writes to `loop` by itself
     options = ("steps=60", "num_envs=2", "learning_starts=10", "batch_size=8", "net_arch=[8]")
     fitting = ("width=8", "depth=1", "compositions=40", "batch=64")
     shown = farstep(
         "iterate", "Pendulum-v1", "--epochs", 1, "--seeds", 1, "--workers", 1, "--horizon", 2,
         "--weights", "decay:0.9", "--fit-option", *fitting, "--agent-option", *options,
-        "--imagine-option", "reward=learned", "--out", tmp_path / "loop",
+        "--imagine-option", "reward=learned",
     )  # fmt: skip
     assert shown.code == 0, shown.err
     assert "imagined" in shown.out and "h = 2, weights decay:0.9" in shown.out
     assert (tmp_path / "loop" / "returns.png").exists()
     settings = json.loads((tmp_path / "loop" / "seed-0" / "settings.json").read_text())
     assert settings["fit"]["compositions"] == 40
+    assert settings["agent"]["eval_every"] == agent_config("brief").eval_every
     bad = farstep("iterate", "Pendulum-v1", "--epochs", 0, "--out", tmp_path / "x")
     assert bad.code == 2 and "epochs must be a whole number of at least 1" in bad.err
 

@@ -28,3 +28,5 @@ def test_arrays_that_grow_have_room():
     assert [programs.room_for(count) for count in (0, 1, 64, 65, 1000, 1024)] == [
         *(64, 64, 64, 128, 1024, 1024)
     ]
+    large = 1 << 17  # beyond it at most a quarter more than is needed
+    assert [programs.room_for(count) for count in (large, large + 1)] == [large, large * 5 // 4]

@@ -61,6 +61,15 @@ def test_gathering_compiles_and_is_traced_once():
     assert traces == 1
 
 
+def test_windows_with_room_are_the_same_windows():
+    data = _counting([20, 30])
+    tight, roomy = Windows.of(data, 5), Windows.of(data, 5, room=True)
+    assert len(roomy) == len(tight) and len(roomy.starts) == len(roomy.states) == 64
+    index = jnp.arange(len(tight))
+    for one, other in zip(tight.gather(index), roomy.gather(index), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_memory_does_not_grow_with_the_horizon():
     data = _counting([500] * 4)
 

@@ -5,24 +5,29 @@ from pathlib import Path
 _MANY = 20_000
 """Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
 _MAPS = Path("/proc/self/maps")
+_LARGE = 1 << 17
+"""Beyond it, room for twice as much would be memory."""
 _LEAST_ROOM = 64
 """So that the first few of anything, such as the first states of episodes, are one size."""
 
 
 def room_for(count: int) -> int:
-    """Return a size for an array that grows: a power of two.
+    """Return a size for an array that grows: a power of two, or eighths of it if it is large.
 
     A program is compiled for the sizes of its arrays. With room in all of them it is compiled anew
     when the data of a loop double, not after every episode.
     """
-    return max(_LEAST_ROOM, 1 << (count - 1).bit_length())
+    power = max(_LEAST_ROOM, 1 << (count - 1).bit_length())
+    step = power if power <= _LARGE else power // 8
+    return max(-(-count // step), 1) * step
 
 
 def drop_programs_if_many() -> None:
     """Drop all compiled programs once they are many, or where that is not known.
 
-    What depends on the number of windows, such as their order, is compiled for each; a loop whose
-    data grow would end with "Cannot allocate memory" after many epochs.
+    What depends on the number of windows, such as their order, the sizes of their batches and
+    learned rewards, is compiled for each; a loop whose data grow would end with "Cannot allocate
+    memory" after many epochs.
     """
     import jax
 

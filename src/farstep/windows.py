@@ -14,7 +14,8 @@ class Windows(eqx.Module):
     """All windows of h + 1 states and h actions that lie within one episode.
 
     Only the flat data and one integer for each window are held, so memory does not grow with h.
-    It is a pytree: pass it to a compiled function and call `gather` there.
+    It is a pytree: pass it to a compiled function and call `gather` there. (Their number is known
+    there as `count`, not by `len`.)
     """
 
     states: Float[Array, "rows d"]
@@ -35,10 +36,11 @@ class Windows(eqx.Module):
         check_horizon(horizon, episodes.lengths)
         actions = np.insert(episodes.actions, episodes.step_offsets[1:], 0.0, axis=0)
         starts = np.flatnonzero(episodes.steps_left >= horizon)
+        size = room_for(len(episodes.states)) if room else None
         return cls(
-            states=jnp.asarray(_with_room(episodes.states, room), jnp.float32),
-            actions=jnp.asarray(_with_room(actions, room), jnp.float32),
-            starts=jnp.asarray(_with_room(starts, room), jnp.int32),
+            states=jnp.asarray(_padded(episodes.states.astype(np.float32), size)),
+            actions=jnp.asarray(_padded(actions.astype(np.float32), size)),
+            starts=jnp.asarray(_padded(starts.astype(np.int32), size)),
             count=jnp.asarray(len(starts), jnp.int32),
             horizon=horizon,
         )
@@ -54,6 +56,7 @@ class Windows(eqx.Module):
         return self.states[rows], self.actions[rows[:, :-1]]
 
 
-def _with_room(array: np.ndarray, room: bool) -> np.ndarray:
-    missing = room_for(len(array)) - len(array) if room else 0
-    return np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)])
+def _padded(array: np.ndarray, size: int | None) -> np.ndarray:
+    if size is None:
+        return array
+    return np.pad(array, [(0, size - len(array)), *[(0, 0)] * (array.ndim - 1)])

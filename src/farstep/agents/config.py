@@ -125,8 +125,8 @@ network; it learns fast and forgets now and then, so the policy that the model t
 def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
     """Return a preset with some of its fields replaced.
 
-    Others' agents have of a preset what they go by, and keep their last policy. With fewer steps
-    than a preset waits for, learning starts after a seventh of them.
+    Others' agents have of a preset what they go by, and keep their last policy. Where steps are
+    given, learning starts after a seventh of them at the latest.
     """
     if preset not in PRESETS:
         raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
@@ -135,8 +135,8 @@ def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
         used = {n: v for n, v in vars(base).items() if takes(agent, n)}
         base = AgentConfig(**{**used, "keep": "last"})
     steps = settings.get("steps")
-    if isinstance(steps, int) and takes(agent, "learning_starts") and steps <= base.learning_starts:
-        base = replace(base, learning_starts=max(steps // 7, 1))
+    if isinstance(steps, int) and takes(agent, "learning_starts"):
+        base = replace(base, learning_starts=min(base.learning_starts, max(steps // 7, 1)))
     return configured(base, settings)
 
 

@@ -34,8 +34,8 @@ def train(
     Args:
         where: What `imagine` gave; or a real system or its name, whose whole trace is then in
             the result's `episodes`.
-        config: The settings, or the name of a preset: `paper` or `fast`. Settings given by name
-            replace its fields.
+        config: The settings, or the name of a preset: `paper`, `fast` or `brief`. Settings given by
+            name replace its fields.
         seed: The same seed gives the same agent.
         start: An agent that was trained inside a model, to go on from: its networks and optimisers;
             what it remembers is not taken over.

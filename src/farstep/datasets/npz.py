@@ -3,6 +3,7 @@
 import io
 import json
 import mmap
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ from farstep.errors import FarstepError, one_line
 
 _REQUIRED = ("states", "actions", "lengths")
 _OPTIONAL = ("rewards", "terminated", "truncated", "clean_states")
+
+_HEADER_MEMBER = re.compile(rb"PK\x03\x04.{22}\x0a\x00.{2}header\.npy", re.DOTALL)
+"""How the header begins in an archive, whatever became of the archive's directory."""
 
 _UNREADABLE = (
     *(ValueError, TypeError, AttributeError, EOFError, KeyError, OSError),
@@ -68,11 +72,12 @@ def _header(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         except ValueError as error:
             raise FarstepError(f"its farstep header is damaged ({error}).") from error
         check_header(header)
-        lost = [name for name in header.get("arrays", []) if name not in arrays]
+        written = header.get("arrays", [])
+        lost = [name for name in written if name not in arrays] if isinstance(written, list) else []
         if lost:
             raise FarstepError(f"its directory is damaged: it was written with '{lost[0]}'.")
         return header
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
-        if raw.find(b"header.npy") >= 0:
+        if _HEADER_MEMBER.search(raw):
             raise FarstepError("its directory is damaged: it was written with a header.")
     return {}

@@ -29,7 +29,7 @@ _BLOCK = 8192
 """Rows that are interleaved at a time, so that they stay in the processor's cache."""
 _HEADER = "farstep"
 """Parquet keeps the header in the schema's metadata; CSV in a column, on its first row."""
-_MARKS = (b'{"signals": {', b'"metadata": {', b'"sha256": "')
+_MARKS = (b'"state_names": [', b'"action_names": [')
 """What a header looks like in the footer of a Parquet file."""
 
 

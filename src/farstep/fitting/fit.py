@@ -72,8 +72,9 @@ def fit(
     Args:
         train: What it learns from.
         validation: What decides when to stop; without it a tenth of `train` is held out.
-        config: The settings, or the name of a preset: `recommended`, `ensemble` (three of
-            these, with an observer) or `paper`. Settings given by name replace its fields.
+        config: The settings, or the name of a preset: `recommended`, `ensemble` (three of these,
+            with an observer), `brief` (half as long) or `paper`. Settings given by name replace
+            its fields.
         weights: Of the horizons: a profile such as `decay(0.75)`, its text, a list of numbers, or
             a function of the running losses.
         learn_reward: Fit the recorded rewards too, for systems whose reward is not known.

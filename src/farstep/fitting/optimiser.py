@@ -20,7 +20,7 @@ def optimiser(
     return optax.chain(optax.clip_by_global_norm(clip), adam) if clip else adam
 
 
-def cosine(changes: Any, done: Int[Array, ""], total: Float[Array, ""] | None) -> Any:
+def along_cosine(changes: Any, done: Int[Array, ""], total: Float[Array, ""] | None) -> Any:
     """Return what an update changes once `done` of `total` are made: less and less, down to none.
 
     The total is no part of the optimiser: it differs from fit to fit of a loop, whose data grow.

@@ -14,7 +14,7 @@ from farstep.dynamics.reward import RewardHead
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import FitConfig
-from farstep.fitting.optimiser import cosine, optimiser
+from farstep.fitting.optimiser import along_cosine, optimiser
 from farstep.progress import Bar
 
 _KEY = 2**31 - 1
@@ -46,16 +46,15 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
         for a, b in ((x, r), (held_x, held_r))
     ]
     size = min(config.batch, len(x))
-    used = len(x) // size * size
-    epochs = config.passes(used // size)
-    updates = used // size
+    updates = len(x) // size
+    epochs = config.passes(updates)
     total = jnp.asarray(epochs * updates, jnp.float32) if config.schedule == "cosine" else None
     adam = optimiser(config.learning_rate, config.clip)
     network, state = head.network, adam.init(head.network)  # pyright: ignore[reportArgumentType]
     best, lowest, waited = network, np.inf, 0
     with Bar("reward", epochs, "epochs") as bar:
         for epoch in range(epochs):
-            order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[:used]
+            order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[: updates * size]
             numbers = jnp.arange(updates) + epoch * updates
             network, state = _epoch(
                 (network, state), head, scaled[0], (order.reshape(-1, size), numbers), adam, total
@@ -116,6 +115,6 @@ def _epoch(
         (network, state), (index, number) = carry, batch
         gradient = jax.grad(_loss)(network, head, x[index], y[index])
         changes, state = adam.update(gradient, state, network)
-        return (optax.apply_updates(network, cosine(changes, number, total)), state), None
+        return (optax.apply_updates(network, along_cosine(changes, number, total)), state), None
 
     return jax.lax.scan(once, trained, batches)[0]

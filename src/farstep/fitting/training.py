@@ -17,7 +17,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.errors import FarstepError
-from farstep.fitting.optimiser import cosine
+from farstep.fitting.optimiser import along_cosine
 from farstep.objective import Objective, horizon_losses
 from farstep.programs import room_for
 from farstep.rollout import action_blocks, observe
@@ -54,8 +54,22 @@ class TrainingState(NamedTuple):
     updates: Int[Array, ""]
 
 
+class Part(NamedTuple):
+    """The batches of one size in an epoch."""
+
+    order: Int[Array, " room"]
+    """Of all windows."""
+    keys: Key[Array, "room h"]
+    """Of all updates."""
+    used: Int[Array, ""]
+    """Windows before these."""
+    done: Int[Array, ""]
+    """Updates before these."""
+    updates: Int[Array, ""]
+
+
 class Sums(NamedTuple):
-    """Over the updates of an epoch."""
+    """Over the updates of an epoch so far."""
 
     losses: Float[Array, " h"]
     gradient_norm: Float[Array, ""]
@@ -70,6 +84,7 @@ class EpochRecord(NamedTuple):
     weights: Float[Array, " h"]
     gradient_norm: Float[Array, ""]
     not_finite: Bool[Array, " h"]
+    """As in the sums."""
 
 
 class Recipe(NamedTuple):
@@ -164,20 +179,6 @@ def train_epoch(
     return state, record
 
 
-class Part(NamedTuple):
-    """The batches of one size in an epoch."""
-
-    order: Int[Array, " room"]
-    """Of all windows."""
-    keys: Key[Array, "room h"]
-    """Of all updates."""
-    used: Int[Array, ""]
-    """Windows before these."""
-    done: Int[Array, ""]
-    """Updates before these."""
-    updates: Int[Array, ""]
-
-
 @partial(jax.jit, static_argnames=("size", "recipe"))
 def train_part(
     state: TrainingState,
@@ -257,7 +258,7 @@ def _update(
     norm = optax.tree.norm(gradient)
     parameters: Any = state.trained
     changes, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
-    trained: Any = optax.apply_updates(parameters, cosine(changes, state.updates, total))
+    trained: Any = optax.apply_updates(parameters, along_cosine(changes, state.updates, total))
     averaged = _averaged(state, trained.network, recipe.average)
     updated = TrainingState(trained, averaged, statistics, optimiser, running, state.updates + 1)
     return updated, (losses, norm)

@@ -76,7 +76,7 @@ def window_losses(
         )
         return horizon_losses(dynamics.step, memory, taken, blocks, keys[1:], scale, objective)[0]
 
-    return _mean(one, windows)
+    return mean_over(one, windows)
 
 
 @eqx.filter_jit
@@ -88,10 +88,10 @@ def residual_std(dynamics: Dynamics, windows: Windows) -> Float[Array, " d"]:
         blocks = action_blocks(actions[0], dynamics.stride)
         return jnp.square(states[0, -1] - dynamics.predict(states[0, 0], blocks[0]).mean)
 
-    return jnp.sqrt(_mean(one, windows))
+    return jnp.sqrt(mean_over(one, windows))
 
 
-def _mean(one: Callable[[Int[Array, ""]], Array], windows: Windows) -> Array:
+def mean_over(one: Callable[[Int[Array, ""]], Array], windows: Windows) -> Array:
     """Return the mean of a function of a window's number over all windows, block by block."""
     size = min(_BLOCK, len(windows.starts))
 

@@ -103,7 +103,8 @@ def agent_budget(agent: AgentConfig) -> str:
     budget = f"{agent.agent}, {agent.steps} steps in {agent.num_envs} imagined system(s)"
     if not takes(agent.agent, "gradient_steps"):
         return budget
-    return f"{budget}, {agent.gradient_steps} update(s) after each step of all"
+    waits = f" from step {agent.learning_starts} on"
+    return f"{budget}, {agent.gradient_steps} update(s) after each step of all{waits}"
 
 
 def imagined_where(how: ImagineConfig) -> str:
