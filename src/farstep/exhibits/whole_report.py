@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,6 +13,7 @@ from farstep.evaluation.evaluate import score
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.reproduce import EXHIBITS, checked_plan, said, shown_html, store_in
 from farstep.files import check_output, publish
+from farstep.fitting.config import PAPER
 from farstep.model import MODEL_FILE, load_model
 from farstep.report.animation import animation
 from farstep.report.interactive import chart_html
@@ -50,7 +52,7 @@ def report(
         if found is None:
             missing.append(exhibit)
         else:
-            sections.append(_section(exhibit, *found))
+            sections.append(_section(exhibit, *found, plans))
     sections += next(filter(None, map(_trajectories, stores.values())), [])
     records = {one["name"]: one for store in stores.values() for one in store.finished()}
     names = [name for name, _ in sections]
@@ -58,7 +60,7 @@ def report(
     parts = [_about(folders, missing), f"<nav>{links}</nav>"]
     parts += [part for _, section in sections for part in section]
     parts += ['<h2 id="timings">Timings</h2>', table_html(timings(list(records.values())))]
-    publish(Path(out), {"": page("Farstep: the paper's results again", parts).encode()}, force)
+    publish(Path(out), {"": page("Farstep: what was computed", parts).encode()}, force)
     return Path(out)
 
 
@@ -95,16 +97,24 @@ def _found(
     return None
 
 
-def _section(exhibit: Exhibit, folder: Path, store: Store, plan: Plan) -> tuple[str, list[str]]:
-    records = {run: store.record(run) for run in exhibit.runs(plan)}
+def _section(
+    exhibit: Exhibit, folder: Path, store: Store, plan: Plan, plans: Sequence[Plan]
+) -> tuple[str, list[str]]:
+    runs = exhibit.runs(plan)
+    records = {run: store.record(run) for run in runs}
     results = {run: record["result"] for run, record in records.items() if record is not None}
     shown = said(exhibit.show(plan, results), plan.preset)
     seeds = "" if plan.seeds is None else f" --seeds {plan.seeds}"
-    command = f"farstep reproduce {exhibit.name} --preset {plan.preset}{seeds} --out {folder}"
+    same = all(set(exhibit.runs(other)) == set(runs) for other in plans)
+    preset = "" if same else f" --preset {plan.preset}"
+    command = f"farstep reproduce {exhibit.name}{preset}{seeds} --out {folder}"
+    here = {one["name"] for one in store.finished()}
+    recorded = runs and not any(store.place(run).name in here for run in runs)
+    made = "From the records that come with the source; made by" if recorded else "Made by"
     return exhibit.name, [
         f'<h2 id="{exhibit.name}">{exhibit.name}</h2><p>{html.escape(exhibit.about)}.</p>',
         *shown_html(shown, prefix=f"{exhibit.name}-"),
-        f'<p class="note">Made by <code>{html.escape(command)}</code></p>',
+        f'<p class="note">{made} <code>{html.escape(command)}</code></p>',
     ]
 
 
@@ -121,10 +131,10 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
         return []
     data = found[0]["settings"]["data"]
     same = [one for one in found if one["settings"]["data"] == data]
-    chosen = {_name(one): one for one in same if not one["settings"]["config"].get("seed")}
+    first = [one for one in same if not one["settings"]["config"].get("seed")][:_MODELS]
     models = {
         name: load_model(store.folder / one["name"] / "model")
-        for name, one in list(chosen.items())[:_MODELS]
+        for name, one in zip(_names(first), first, strict=True)
     }
     if not models:
         return []
@@ -141,10 +151,18 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
     return [("trajectories", parts)]
 
 
-def _name(record: dict[str, Any]) -> str:
-    settings = flat(record["settings"]["config"])
-    chosen = {n: v for n, v in settings.items() if n not in ("seed", "epochs", "angles")}
-    return ", ".join(f"{name} {value}" for name, value in chosen.items()) or "the paper's, h = 1"
+def _names(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Tell fits by their horizon, and by what else differs between them."""
+    told = [flat({**asdict(PAPER), **one["settings"]["config"]}) for one in records]
+    differs = [
+        name
+        for name in dict.fromkeys(name for one in told for name in one)
+        if len({str(one.get(name)) for one in told}) > 1 and name != "horizon"
+    ]
+    return [
+        ", ".join([f"h = {one['horizon']}", *(f"{name} {one.get(name)}" for name in differs)])
+        for one in told
+    ]
 
 
 def _about(folders: Sequence[str | Path], missing: Sequence[Exhibit]) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 
 from farstep.report.charts import Chart, Line, finite
 
+_LEAST_WIDTH = 240
+"""Of a panel, in pixels; on a phone a chart of several is moved sideways."""
 _DASH = {"solid": "solid", "dashed": "dash", "dotted": "dot", "points": "solid"}
 
 
@@ -22,7 +24,9 @@ def chart_html(chart: Chart) -> str:
         config={"displaylogo": False, "responsive": True},
     )
     note = f'<p class="note">{html.escape(chart.note)}</p>' if chart.note else ""
-    return f"<h2>{html.escape(chart.title)}</h2>{drawn}{note}"
+    width = _LEAST_WIDTH * min(chart.columns, len(chart.panels))
+    scrolled = f'<div class="scroll"><div style="min-width: {width}px">{drawn}</div></div>'
+    return f"<h2>{html.escape(chart.title)}</h2>{scrolled}{note}"
 
 
 def chart_figure(chart: Chart) -> Any:
@@ -43,6 +47,7 @@ def chart_figure(chart: Chart) -> Any:
         figure.update_xaxes(title_text=panel.x_label if bottom else "", row=row, col=column)
         figure.update_yaxes(
             title_text=panel.y_label if column == 1 else "",
+            exponentformat="e",
             type="log" if panel.log else "linear",
             row=row,
             col=column,
@@ -51,14 +56,22 @@ def chart_figure(chart: Chart) -> Any:
             low, high = np.log10(panel.y_range) if panel.log else panel.y_range
             figure.update_yaxes(range=[float(low), float(high)], row=row, col=column)
     figure.update_annotations(font_size=12)
+    height = 440 if rows == 1 else 240 * rows + 80
     figure.update_layout(
         template="plotly_white",
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         hovermode="x unified" if len(chart.panels) == 1 else "closest",
-        height=440 if rows == 1 else 240 * rows + 80,
-        margin={"l": 60, "r": 20, "t": 40, "b": 50},
-        legend={"groupclick": "togglegroup"},
+        height=height + 20 * len(first),
+        margin={"l": 60, "r": 40, "t": 40, "b": 50},
+        # Below: beside the panels, long names would leave no room for them.
+        legend={
+            "groupclick": "togglegroup",
+            "orientation": "h",
+            "yanchor": "top",
+            "y": -60 / (height - 90),
+        },
+        modebar={"orientation": "v"},
     )
     return figure
 

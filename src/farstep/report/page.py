@@ -30,6 +30,7 @@ nav a { margin-right: 1rem; }
 code { font-size: 13px; }
 .note { color: var(--faint); font-size: 13px; }
 img { max-width: 100%; }
+.scroll { overflow-x: auto; }
 @media print {
   body { max-width: none; margin: 0; font-size: 11px; }
   table { display: table; font-size: 9px; } th, td { white-space: normal; padding: .1rem .3rem; }
