@@ -196,6 +196,24 @@ def test_split_takes_numbers_and_shares():
         _of_lengths([1, 1]).split()
 
 
+@given(data=many_episodes(), steps=st.integers(1, 5))
+def test_pieces_hold_every_step_once_and_no_more_than_asked(data: Episodes, steps: int):
+    cut = data.pieces(steps)
+    assert cut.lengths.max() <= steps and cut.num_steps == data.num_steps
+    np.testing.assert_array_equal(cut.actions, data.actions)
+    assert cut.terminated.sum() == data.terminated.sum()
+    ends = np.cumsum(cut.lengths)
+    inside = ~np.isin(ends, np.cumsum(data.lengths))
+    assert cut.truncated[inside].all() and not cut.terminated[inside].any()
+    whole = data.pieces(int(data.lengths.max()))
+    assert whole.equals(data)
+
+
+def test_pieces_of_nothing_are_an_error(small: Episodes):
+    with pytest.raises(FarstepError, match="at least 1 step long, not 0"):
+        small.pieces(0)
+
+
 def test_fingerprint_sees_every_change(small: Episodes):
     changes = {
         "states": small.states + 1,

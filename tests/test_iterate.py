@@ -104,8 +104,17 @@ def test_what_a_kill_left_undone_is_done_again_to_the_same_end(loop, lost, tmp_p
 
 def test_another_loop_in_the_same_place_is_refused(loop):
     _, folder = loop
-    with pytest.raises(FarstepError, match="other settings"):
+    with pytest.raises(FarstepError, match=r"other settings \(fit\.horizon\)"):
         iterate("Pendulum-v1", out=folder, epochs=2, **{**LOOP, "horizon": 3})
+
+
+def test_epochs_that_are_there_already_are_shown_again(loop, capsys):
+    done, folder = loop
+    iterate("Pendulum-v1", out=folder, epochs=2, **{**LOOP, "show": True})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 2 and "return" in lines[0]
+    assert all(f"{row['return']:.4g}" in line and "there already" in line
+               for row, line in zip(done.rows[0], lines[1:], strict=True))  # fmt: skip
 
 
 class Failing(gymnasium.Env):

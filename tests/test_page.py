@@ -128,7 +128,7 @@ def test_the_whole_report_sorts_toggles_and_fetches_nothing(whole: Path, page: P
     table.locator("th").nth(1).click()
     assert [float(text) for text in cells.all_text_contents()] == sorted(before, reverse=True)
     text = page.locator("body").text_content() or ""
-    assert "farstep reproduce dataset-returns --preset paper" in text
+    assert "farstep reproduce dataset-returns --out" in text
     assert "Not computed, or not all of it: demo, fixed-horizon" in text
     assert page.locator("#timings + table tbody tr").count() == 2
     assert page.locator("#chart-trajectories .scatterlayer path.js-line").count() >= 3

@@ -82,8 +82,8 @@ def test_an_exhibit_of_several_directories_is_shown_once(
         expected = {"weight-profiles", "ones", "tens", "trajectories", "timings"}
         assert expected | {"chart-ones-line", "chart-tens-line"} <= set(ids)
         assert "Not computed, or not all of it: no.</p>" in text
-        assert f"farstep reproduce ones --preset paper --out {folders[0]}" in text
-        assert f"farstep reproduce tens --preset paper --out {order[0]}" in text
+        assert f"farstep reproduce ones --out {folders[0]}" in text
+        assert f"farstep reproduce tens --out {order[0]}" in text
         assert "<td>number</td><td>2</td><td>60</td>" in text
 
 
@@ -92,3 +92,12 @@ def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farst
         report(folders, tmp_path / "report.html", seeds=0)
     done = farstep("report", *folders, "--seeds", 0, "--out", tmp_path / "report.html")
     assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
+
+
+def test_models_are_told_by_their_horizon_and_by_what_differs():
+    """What all of them share would fill the legend."""
+    shared = {"width": 128, "residual": True}
+    configs = [shared, {**shared, "horizon": 4, "weights": "decay:0.75"}]
+    names = whole_report.model_names([{"settings": {"config": config}} for config in configs])
+    assert names == ["h = 1, weights uniform", "h = 4, weights decay:0.75"]
+    assert whole_report.model_names([{"settings": {"config": configs[1]}}]) == ["h = 4"]

@@ -219,6 +219,30 @@ class Episodes:
         chosen = [self[int(number)] for number in np.asarray(numbers).reshape(-1)]
         return Episodes.from_list(chosen, self.signals, self.system, self.metadata)
 
+    def pieces(self, steps: int) -> "Episodes":
+        """Cut every episode into pieces of so many steps, the last with what is left.
+
+        A log of one long run becomes episodes that can be split. Where a piece ends that the
+        episode did not end with, its recording is cut off (`truncated`).
+        """
+        if steps < 1:
+            raise FarstepError(f"pieces must be at least 1 step long, not {steps}.")
+        cut = [
+            one._replace(
+                states=one.states[first : first + steps + 1],
+                actions=one.actions[first : first + steps],
+                rewards=None if one.rewards is None else one.rewards[first : first + steps],
+                terminated=one.terminated and first + steps >= len(one.actions),
+                truncated=one.truncated or first + steps < len(one.actions),
+                clean_states=None
+                if one.clean_states is None
+                else one.clean_states[first : first + steps + 1],
+            )
+            for one in self
+            for first in range(0, len(one.actions), steps)
+        ]
+        return Episodes.from_list(cut, self.signals, self.system, self.metadata)
+
     def split(
         self, seed: int = 0, validation: float | int = 0.08, test: float | int = 0.2
     ) -> Split:
@@ -232,8 +256,9 @@ class Episodes:
         parts = [max(1, round(p * len(self) if p < 1 else p)) for p in (validation, test)]
         if min(validation, test) <= 0 or sum(parts) >= len(self):
             raise FarstepError(
-                f"cannot split {len(self)} episodes into train, {validation:g} validation and "
-                f"{test:g} test; each part needs at least one whole episode."
+                f"cannot split {len(self)} episodes into parts for training, validation "
+                f"({validation:g}) and test ({test:g}); each needs at least one whole episode. Cut "
+                "long ones: episodes.pieces(200), or farstep data convert IN OUT --pieces 200."
             )
         if seed < 0:
             raise FarstepError(f"the seed must be 0 or more, not {seed}.")

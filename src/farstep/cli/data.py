@@ -85,6 +85,9 @@ class Convert:
     """Take names, units and bounds from this system."""
     clip_actions: bool = False
     """Move actions beyond their bounds to the nearest bound; without it they are an error."""
+    pieces: int | None = None
+    """Cut episodes into pieces of so many steps: a log of one long run cannot be split otherwise
+    into parts for training, validation and test."""
     force: bool = False
     """Replace what is at the target."""
 
@@ -100,6 +103,7 @@ class Convert:
         data = replace(
             data.with_signals(signals, self.clip_actions), system=self.system or data.system
         )
+        data = data if self.pieces is None else data.pieces(self.pieces)
         write(data, self.target, self.force)
         print_summary(data)
         print(f"wrote {self.target}")

@@ -62,13 +62,12 @@ class Iterate:
         """Run all loops, with a line after each epoch; draw the curve, and say where all is."""
         from farstep.cli.options import given, parse_options
         from farstep.fitting.config import fit_config
-        from farstep.loops.iterate import HEADER, iterate
+        from farstep.loops.iterate import iterate
         from farstep.report.iterations import iteration_chart
         from farstep.report.static import save_chart
 
         settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
         agent = {"preset": self.agent_preset, "agent": self.agent}
-        print(HEADER, flush=True)
         done = iterate(
             self.system,
             fit_config(self.model_preset, **{**settings, **parse_options(self.fit_option)}),

@@ -52,7 +52,9 @@ def _grouped(table: pa.Table, episode: str) -> tuple[pa.Table, np.ndarray]:
         column = column.cast(column.type.value_type)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise FarstepError(f"column '{episode}' is empty on row {row}; every row needs an episode.")
+        raise FarstepError(
+            f"column '{episode}' is empty on data row {row + 1}; every row needs an episode."
+        )
     if pa.types.is_integer(column.type):
         names = column.to_numpy()
         starts = _changes(names)
@@ -92,7 +94,7 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
     wrong = np.flatnonzero(within & ~(steps > 0))
     if len(wrong):
         raise FarstepError(
-            f"time column '{name}' does not increase at row {int(wrong[0]) + 1} (from "
+            f"time column '{name}' does not increase at data row {int(wrong[0]) + 2} (from "
             f"{seconds[wrong[0]]:.9g} to {seconds[wrong[0] + 1]:.9g}); sort the rows, or name the "
             "column that tells episodes apart."
         )
@@ -112,7 +114,7 @@ def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, inter
     alone = f" ({dropped} lone row(s) between gaps dropped)" if dropped else ""
     warnings.warn(
         f"time jumps by more than {GAP:g} intervals of {interval:.6g} s at {len(gaps)} place(s), "
-        f"the first at row {gaps[0]}; each starts a new episode{alone}.",
+        f"the first at data row {gaps[0] + 1}; each starts a new episode{alone}.",
         DataWarning,
         stacklevel=2,
     )

@@ -76,11 +76,23 @@ def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns)
     try:
         return pyarrow.csv.read_csv(path, convert_options=options)
     except pa.ArrowInvalid as error:
-        number = re.search(r"In CSV column #(\d+): .*(invalid value .*)", one_line(error))
-        if number is None:
+        found = re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", one_line(error))
+        if found is None:
             raise
-        name, value = names[int(number[1])], number[2]
-        raise FarstepError(f"column '{name}' must hold numbers, but has an {value}.") from error
+        name, value = names[int(found[1])], found[2]
+        raise FarstepError(
+            f"column '{name}' must hold numbers, but has '{value}'{_where(path, name, value)}."
+        ) from error
+
+
+def _where(path: Path, name: str, value: str) -> str:
+    """Return the line of a CSV file that has a value in a column, in words."""
+    options = pyarrow.csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
+    column = pyarrow.csv.read_csv(path, convert_options=options).column(name).to_pylist()
+    if value not in column:
+        return ""
+    line = column.index(value) + 2
+    return f" on line {line}" + (", perhaps of units, which has to go" if line == 2 else "")
 
 
 def encode_parquet(episodes: Episodes) -> bytes:
@@ -246,7 +258,8 @@ def _own_columns(names: Sequence[str], given: Columns) -> Columns:
     if not states or not actions:
         raise FarstepError(
             "say which columns are states and which are actions: Columns(states=…, actions=…), or "
-            f"--states and --actions. It has: {', '.join(names)}."
+            "farstep data convert IN OUT.npz --states … --actions …, and go on with that file. It "
+            f"has: {', '.join(names)}."
         )
     found = {
         name: name

@@ -134,7 +134,7 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
     first = [one for one in same if not one["settings"]["config"].get("seed")][:_MODELS]
     models = {
         name: load_model(store.folder / one["name"] / "model")
-        for name, one in zip(_names(first), first, strict=True)
+        for name, one in zip(model_names(first), first, strict=True)
     }
     if not models:
         return []
@@ -151,7 +151,7 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
     return [("trajectories", parts)]
 
 
-def _names(records: Sequence[dict[str, Any]]) -> list[str]:
+def model_names(records: Sequence[dict[str, Any]]) -> list[str]:
     """Tell fits by their horizon, and by what else differs between them."""
     told = [flat({**asdict(PAPER), **one["settings"]["config"]}) for one in records]
     differs = [

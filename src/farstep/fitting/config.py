@@ -58,7 +58,7 @@ class FitConfig:
     dropout: float = 0.0
     """Share of units dropped in training."""
     residual: bool = True
-    """Add each hidden layer but the first to the one before it."""
+    """Whether each hidden layer but the first is added to the one before it."""
     fixed_std: float = 0.1
     """Standard deviation in training with mse, in units of the target's; then it is measured."""
     angles: tuple[tuple[int, int], ...] = ()
@@ -101,7 +101,7 @@ class FitConfig:
     members: int = 1
     """Above 1 an ensemble is fitted."""
     bootstrap: bool = True
-    """Each member draws its windows with replacement; otherwise all share the same."""
+    """Whether each member draws its windows with replacement; otherwise all share the same."""
     choice: Choice = "mean"
     """What the ensemble predicts: the mean, a random member a step, or one a rollout."""
     seed: int = 0

@@ -1,6 +1,7 @@
 """Iterated batch RL: a real system in; model, agent and one real episode, again and again."""
 
 import dataclasses
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -42,6 +43,7 @@ from farstep.processes import usable_cores
 from farstep.programs import drop_programs_if_many
 from farstep.report.iterations import iteration_chart
 from farstep.report.static import save_chart
+from farstep.runs.describe import flat
 from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.systems.registry import system as system_named
@@ -101,6 +103,9 @@ class IteratedSeed:
             stored = [read_result(self._result(place, epoch), self.identity)
                       for epoch in range(self.epochs)]  # fmt: skip
             rows = [row for row in stored if row is not None]
+            if self.show:
+                for row in rows:
+                    print(f"{line_of(self.seed, row)} (there already)", flush=True)
             if len(rows) == self.epochs:
                 self._draw(place, rows)
                 return rows
@@ -130,10 +135,25 @@ class IteratedSeed:
         begun = any((place / _EPISODES).glob("*"))
         if begun and path.exists() and read_result(path, self.identity) is None:
             raise FarstepError(
-                f"{place} holds a loop with other settings; choose another place: its real "
-                "episodes are kept."
+                f"{place} holds a loop with other settings{self._difference(path)}; choose another "
+                "place: its real episodes are kept."
             )
-        write_result(path, {"identity": self.identity, **asdict(self)})
+        write_result(path, self._stored)
+
+    @property
+    def _stored(self) -> dict[str, Any]:
+        """What is kept beside the loop, as it is read back."""
+        return json.loads(json.dumps({"identity": self.identity, **asdict(self)}))
+
+    def _difference(self, path: Path) -> str:
+        """Return what differs from stored settings, in words; nothing if they cannot be read."""
+        try:
+            stored, mine = (flat(s) for s in (json.loads(path.read_text()), self._stored))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return ""
+        free = ("identity", "epochs", "show")
+        names = [n for n in mine if n not in free and stored.get(n, mine[n]) != mine[n]]
+        return f" ({', '.join(names)})" if names else ""
 
     def _epoch(
         self, place: Path, epoch: int, model: Model | None, agent: Agent | None
@@ -231,7 +251,7 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
         imagination: Settings of `imagine`, as for `offline`.
         warm: What goes on from the epoch before: `none`, the `agent`, the `model`, or `both`.
         workers: Processes of one thread each; 1 runs in this process.
-        show: Print a line after each epoch.
+        show: Print a line after each epoch, and for those that are there already.
         **settings: Fields of `FitConfig`, such as `horizon=4`, but for its epochs, which go into
             `config`; `weights` as for `fit`, but a function must be one that can be imported as
             `module:function`, so no lambda.
@@ -250,6 +270,8 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
         show=show,
     )
     first.check()
+    if show:
+        print(HEADER, flush=True)
     runs, folder = [replace(first, seed=base.seed + number) for number in range(seeds)], Path(out)
     if workers == 1:
         found = {run: run.run(folder) for run in runs}

@@ -68,7 +68,9 @@ def system_of(episodes: Episodes) -> System:
     """
     name = episodes.system
     if name is None:
-        raise FarstepError("the data do not say of what system they are; name it.")
+        raise FarstepError(
+            "the data do not say of what system they are; name it (--system, system=…)."
+        )
     found = system(named_by_file(name))
     for recipe in ("collected", "trained"):
         made = episodes.metadata.get(recipe)  # in a file of another's, anything
