@@ -88,6 +88,8 @@ class Score:
         print(result.about)
         for table in score_tables(result.scores):
             print_table(table.title, table.columns, table.rows)
+        for sentence in result.verdicts:
+            print(sentence)
 
     def _parts(self, data: "Episodes") -> tuple["Episodes", "Episodes | None"]:
         """Return what to score on, and what to fit the linear baseline on."""

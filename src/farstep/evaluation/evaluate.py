@@ -32,6 +32,7 @@ from farstep.report.figures import check_figure
 from farstep.report.score_page import score_page
 from farstep.report.scores import r2_chart, score_charts
 from farstep.report.static import save_chart
+from farstep.report.verdict import verdicts
 from farstep.scoring.calibration import calibration
 from farstep.scoring.errors import errors, mean_r_squared
 from farstep.scoring.rewards import reward_r_squared
@@ -66,6 +67,11 @@ class Evaluation:
                 return one
         raise KeyError(f"{name!r}; there are {', '.join(repr(one.name) for one in self.scores)}")
 
+    @property
+    def verdicts(self) -> list[str]:
+        """How far each model can be trusted, a sentence each."""
+        return verdicts(self.scores, self.signals.interval)
+
     def plot(self, path: str | Path, force: bool = False) -> list[Path]:
         """Draw R² against horizon, as PNG and PDF whichever suffix the path has."""
         path = Path(path)
@@ -84,7 +90,7 @@ class Evaluation:
         if moving is not None:
             contents["animation.gif"] = moving
         contents["report.html"] = score_page(
-            self.scores, charts, moving, self.about, self.notes
+            self.scores, charts, moving, self.about, self.verdicts, self.notes
         ).encode()
         for name, data in contents.items():
             publish(out / name, {"": data}, force)

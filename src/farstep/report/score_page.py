@@ -15,10 +15,12 @@ def score_page(
     charts: Sequence[Chart],
     moving: bytes | None,
     about: str,
+    said: Sequence[str],
     notes: Sequence[str],
 ) -> str:
-    """Return the page: tables, charts and the animation."""
-    parts = [
+    """Return the page: what is said of each model, tables, charts and the animation."""
+    parts = [*(f"<p><strong>{html.escape(sentence)}</strong></p>" for sentence in said)]
+    parts += [
         f"<p>R² is over all sub-trajectories of {html.escape(about)}; calibration is from some of "
         "their starts, evenly spaced.</p>"
     ]

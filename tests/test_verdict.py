@@ -1,0 +1,51 @@
+"""How far models can be trusted, in words."""
+
+import numpy as np
+import pytest
+
+from farstep.report.verdict import verdicts
+from farstep.scoring.calibration import Calibration
+from farstep.scoring.score import Score
+
+
+def _score(name: str, r2: list[float], kind: str = "model", held: float | None = None) -> Score:
+    steps = np.arange(1, len(r2) + 1)
+    calibrations = ()
+    if held is not None:
+        coverage = np.full((2, len(r2)), held)
+        calibrations = (Calibration(coverage, np.zeros(len(r2))),)
+    values = np.array(r2, np.float64)[None, :, None]
+    return Score(name, kind, steps, values, calibrations=calibrations)
+
+
+@pytest.mark.parametrize(
+    ("score", "interval", "said"),
+    [
+        (_score("m", [1.0, 0.95, 0.8]), 0.5, "m: R² stays above 0.9 for 2 steps (1 s)."),
+        (_score("m", [1.0, 0.95]), None, "m: R² stays above 0.9 for all 2 steps that were scored."),
+        (_score("m", [0.5, 0.4]), 0.5, "m: R² is below 0.9 already 1 step(s) ahead."),
+        (
+            _score("m", [1.0, 0.95], held=0.07),
+            None,
+            "m: R² stays above 0.9 for all 2 steps that were scored; its 90 % intervals hold 7% of "
+            "the states 2 steps ahead: too narrow.",
+        ),
+        (
+            _score("m", [1.0, 0.95], held=0.9),
+            None,
+            "m: R² stays above 0.9 for all 2 steps that were scored.",
+        ),
+    ],
+)
+def test_a_model_alone(score: Score, interval: float | None, said: str):
+    assert verdicts([score], interval) == [said]
+
+
+def test_a_better_baseline_is_named_and_others_are_not():
+    model = _score("m", [1.0, 0.95])
+    linear, worse = _score("linear", [1.0, 0.99], "baseline"), _score("x", [0.0, 0.0], "baseline")
+    oracle = _score("oracle", [1.0, 1.0], "oracle")
+    (said,) = verdicts([model, worse, linear, oracle], None)
+    assert said.endswith("; the baseline 'linear' is better on average (R² 0.9950 for 0.9750).")
+    assert "baseline" not in verdicts([model, worse, oracle], None)[0]
+    assert verdicts([linear, oracle], None) == []
