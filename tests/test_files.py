@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from farstep import files
+from farstep.datasets.reading import read
 from farstep.errors import FarstepError
-from farstep.files import check_output, publish
+from farstep.files import check_output, nearby, publish
+from farstep.model import load_model
 
 
 def test_a_file_and_a_directory_are_written_whole(tmp_path: Path):
@@ -91,3 +93,13 @@ def test_a_path_below_a_file_cannot_be_written(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(FarstepError, match="cannot write"):
         publish(tmp_path / "file" / "below", {"": b"x"})
+
+
+def test_a_path_where_nothing_is_may_be_another(tmp_path: Path):
+    (tmp_path / "auto").mkdir()
+    assert nearby(tmp_path / "autoo") == f" Did you mean '{tmp_path / 'auto'}'?"
+    assert nearby(tmp_path / "something") == nearby(tmp_path / "no" / "auto") == ""
+    with pytest.raises(FarstepError, match=r"there is no model at .*autoo\. Did you mean '.*auto'"):
+        load_model(tmp_path / "autoo")
+    with pytest.raises(FarstepError, match="Did you mean 'cartpole-swingup/random'"):
+        read("cartpole-swingup/rando")

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import difflib
 import errno
 import fcntl
 import os
@@ -183,3 +184,10 @@ def _reason(error: OSError) -> str:
         errno.EROFS: "the file system is read-only; choose another place.",
     }
     return advice.get(error.errno or 0, f"{error.strerror or error}.")
+
+
+def nearby(path: Path) -> str:
+    """Return a guess at what is meant by a path where nothing is, as a sentence; or nothing."""
+    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return f" Did you mean '{path.parent / near[0]}'?" if near else ""

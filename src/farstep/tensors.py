@@ -12,6 +12,7 @@ import safetensors
 import safetensors.numpy
 
 from farstep.errors import FarstepError, one_line
+from farstep.files import nearby
 
 T = TypeVar("T")
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
@@ -35,7 +36,7 @@ def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         text = metadata.get("farstep", "null")
         header = json.loads(text)
     except FileNotFoundError as error:
-        raise FarstepError(f"there is no {what} at {path}.") from error
+        raise FarstepError(f"there is no {what} at {path}.{nearby(path)}") from error
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise FarstepError(f"{path} is not a readable {what}: {one_line(error)}") from error
     if not isinstance(header, dict):

@@ -8,7 +8,7 @@ from farstep.datasets import d4rl, minari, npz, shipped, table
 from farstep.datasets.columns import Columns
 from farstep.episodes import Episodes, check_episodes
 from farstep.errors import FarstepError, did_you_mean, one_line
-from farstep.files import check_output, publish
+from farstep.files import check_output, nearby, publish
 from farstep.signals import Signals
 
 _SINGLE = {".npz": npz.encode, ".csv": table.encode_csv, ".parquet": table.encode_parquet}
@@ -68,7 +68,7 @@ def _read(path: Path, columns: Columns | None, clip_actions: bool) -> Episodes:
         if not path.exists():
             if str(path) in shipped.names():
                 return shipped.load(str(path))
-            raise FarstepError(f"no such file or directory. {_nearby(path)}")
+            raise FarstepError(_nearby(path))
         return _parse(path, columns, clip_actions)
     except FarstepError as error:
         raise FarstepError(f"{path}: {error}") from error
@@ -95,7 +95,6 @@ def _parse(path: Path, columns: Columns | None, clip_actions: bool) -> Episodes:
 
 
 def _nearby(path: Path) -> str:
-    names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.75)
-    guess = f"Did you mean '{path.parent / near[0]}'? " if near else ""
-    return f"{guess}Shipped sets: {', '.join(shipped.names())}."
+    near = difflib.get_close_matches(str(path), shipped.names(), n=1, cutoff=0.75)
+    guess = f" Did you mean '{near[0]}'?" if near else nearby(path)
+    return f"no such file or directory.{guess} Shipped sets: {', '.join(shipped.names())}."
