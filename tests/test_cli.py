@@ -158,3 +158,13 @@ def test_help_and_import_do_not_load_the_heavy_libraries(code: str):
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded: []"
     assert ("usage: farstep" in done.stdout) == ("main" in code)
+
+
+def test_one_long_run_is_cut_into_pieces(farstep, small: Episodes, tmp_path: Path):
+    write(small.take([2]), tmp_path / "run.npz")
+    alone = farstep("fit", tmp_path / "run.npz", "--out", tmp_path / "m")
+    assert alone.code == 2 and "--pieces" in alone.err
+    done = farstep("data", "convert", tmp_path / "run.npz", tmp_path / "cut.npz", "--pieces", 2)
+    assert done.code == 0 and read(tmp_path / "cut.npz").lengths.tolist() == [2, 2, 2]
+    bad = farstep("data", "convert", tmp_path / "run.npz", tmp_path / "x.npz", "--pieces", 0)
+    assert bad.code == 2 and "at least 1 step" in bad.err and not (tmp_path / "x.npz").exists()

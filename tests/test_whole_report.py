@@ -101,3 +101,6 @@ def test_models_are_told_by_their_horizon_and_by_what_differs():
     names = whole_report.model_names([{"settings": {"config": config}} for config in configs])
     assert names == ["h = 1, weights uniform", "h = 4, weights decay:0.75"]
     assert whole_report.model_names([{"settings": {"config": configs[1]}}]) == ["h = 4"]
+    others = [{"width": 8, "depth": 1, "clip": clip} for clip in (1.0, 2.0)]
+    names = whole_report.model_names([{"settings": {"config": c}} for c in ({}, *others)])
+    assert len(set(names)) == 3 and all(len(name) < 40 for name in names)

@@ -21,10 +21,12 @@ from farstep.report.page import image_html, page, table_html
 from farstep.report.scores import score_charts
 from farstep.report.table import Table
 from farstep.runs.describe import flat
-from farstep.runs.store import Store
+from farstep.runs.store import Store, read_record
 
 _MODELS = 3
 """Models whose trajectories are drawn."""
+_DIFFERENCES = 2
+"""Settings in a model's name."""
 
 
 def report(
@@ -108,8 +110,7 @@ def _section(
     same = all(set(exhibit.runs(other)) == set(runs) for other in plans)
     preset = "" if same else f" --preset {plan.preset}"
     command = f"farstep reproduce {exhibit.name}{preset}{seeds} --out {folder}"
-    here = {one["name"] for one in store.finished()}
-    recorded = runs and not any(store.place(run).name in here for run in runs)
+    recorded = runs and not any(read_record(store.place(run)) for run in runs)
     made = "From the records that come with the source; made by" if recorded else "Made by"
     return exhibit.name, [
         f'<h2 id="{exhibit.name}">{exhibit.name}</h2><p>{html.escape(exhibit.about)}.</p>',
@@ -152,17 +153,18 @@ def _trajectories(store: Store) -> list[tuple[str, list[str]]]:
 
 
 def model_names(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Tell fits by their horizon, and by what else differs between them."""
+    """Tell fits by their horizon, by some of what else differs, and if need be by a number."""
     told = [flat({**asdict(PAPER), **one["settings"]["config"]}) for one in records]
     differs = [
         name
         for name in dict.fromkeys(name for one in told for name in one)
         if len({str(one.get(name)) for one in told}) > 1 and name != "horizon"
     ]
-    return [
-        ", ".join([f"h = {one['horizon']}", *(f"{name} {one.get(name)}" for name in differs)])
+    names = [
+        ", ".join([f"h = {one['horizon']}", *(f"{n} {one.get(n)}" for n in differs[:_DIFFERENCES])])
         for one in told
     ]
+    return [n if names.count(n) == 1 else f"{n} ({i})" for i, n in enumerate(names, 1)]
 
 
 def _about(folders: Sequence[str | Path], missing: Sequence[Exhibit]) -> str:

@@ -202,7 +202,7 @@ PRESETS = {
     "paper": PAPER,
 }
 """`recommended`: what `benchmarks/model_study.py` found. `brief`: half as long, for models that are
-fitted again after each real episode. `ensemble`: three of these, for agents,
+fitted again after each real episode. `ensemble`: three of the recommended, for agents,
 who find what a single model is wrong about, with an observer, since one of these wrongs is that
 noise makes models flat. `paper`: the paper's."""
 
