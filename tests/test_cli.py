@@ -167,4 +167,4 @@ def test_one_long_run_is_cut_into_pieces(farstep, small: Episodes, tmp_path: Pat
     done = farstep("data", "convert", tmp_path / "run.npz", tmp_path / "cut.npz", "--pieces", 2)
     assert done.code == 0 and read(tmp_path / "cut.npz").lengths.tolist() == [2, 2, 2]
     bad = farstep("data", "convert", tmp_path / "run.npz", tmp_path / "x.npz", "--pieces", 0)
-    assert bad.code == 2 and "at least 1 step" in bad.err and not (tmp_path / "x.npz").exists()
+    assert bad.code == 2 and "at least 1, not 0" in bad.err and not (tmp_path / "x.npz").exists()

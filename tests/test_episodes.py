@@ -210,7 +210,7 @@ def test_pieces_hold_every_step_once_and_no_more_than_asked(data: Episodes, step
 
 
 def test_pieces_of_nothing_are_an_error(small: Episodes):
-    with pytest.raises(FarstepError, match="at least 1 step long, not 0"):
+    with pytest.raises(FarstepError, match="whole number of at least 1, not 0"):
         small.pieces(0)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from farstep import checks
 from farstep.errors import DataWarning, FarstepError
+from farstep.fields import check_least
 from farstep.signals import Signals
 
 
@@ -225,8 +226,7 @@ class Episodes:
         A log of one long run becomes episodes that can be split. Where a piece ends that the
         episode did not end with, its recording is cut off (`truncated`).
         """
-        if steps < 1:
-            raise FarstepError(f"pieces must be at least 1 step long, not {steps}.")
+        check_least({"steps of a piece": 1}, {"steps of a piece": steps})
         cut = [
             one._replace(
                 states=one.states[first : first + steps + 1],
