@@ -54,6 +54,11 @@ def _same(one, other) -> None:
         np.testing.assert_array_equal(bias, other_bias)
 
 
+def _equal(one, other) -> None:
+    for ours, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def _numbers(curve) -> list[dict]:
     return [{n: v for n, v in row.items() if "seconds" not in n} for row in curve.rows]
 
@@ -144,11 +149,42 @@ def test_an_agent_that_goes_on_acts_in_its_warm_up(imagined: Imagination, monkey
     assert list(dict.fromkeys(phases)) == [Phase(acts=True, learns=False), LEARNING]
 
 
-@pytest.mark.parametrize("keep", ["last", "best"])
+def test_the_averaged_actor_is_what_is_evaluated_and_kept(imagined: Imagination, monkeypatch):
+    seen = []
+
+    def watched(world, actor, keys):
+        seen.append(jax.tree.map(np.array, actor))
+        return imagined_returns(world, actor, keys)
+
+    monkeypatch.setattr(imagined_module, "imagined_returns", watched)
+    plain, averaged = (train(imagined, TINY, seed=0, average=a) for a in (None, 0.9))
+    # What acts and learns does not depend on what is kept.
+    _equal(plain.learner.actor, averaged.learner.actor)
+    _equal(seen[len(seen) // 2 - 1], plain.learner.actor)
+    _equal(seen[-1], averaged.learner.averaged)
+    (weight, _), *_ = averaged.policy.layers
+    np.testing.assert_array_equal(weight, averaged.learner.averaged[0].weight)
+    assert not np.array_equal(weight, averaged.learner.actor[0].weight)
+
+
+def test_an_average_begins_with_what_the_agent_starts_from(imagined: Imagination):
+    plain, averaged = (train(imagined, TINY, seed=0, average=a) for a in (None, 0.9))
+    for start, average, expected in (
+        (plain, 0.9, plain.learner.actor),
+        (averaged, 0.9, averaged.learner.averaged),
+    ):
+        config = dataclasses.replace(TINY, average=average)
+        first = ImaginedTraining(imagined, config, 1, start.learner).first().learner
+        _equal(first.averaged, expected)
+        _equal(first.actor, start.learner.actor)
+    assert train(imagined, TINY, seed=1, start=averaged).learner.averaged is None
+
+
+@pytest.mark.parametrize(("keep", "average"), [("last", None), ("best", 0.9)])
 def test_a_killed_training_ends_as_if_it_had_not_been(
-    imagined: Imagination, tmp_path, monkeypatch, keep
+    imagined: Imagination, tmp_path, monkeypatch, keep, average
 ):
-    config = dataclasses.replace(TINY, keep=keep)
+    config = dataclasses.replace(TINY, keep=keep, average=average)
     whole = train(imagined, config, seed=3, out=tmp_path / "whole")
     write, written = AgentFiles.write, []
 
@@ -279,6 +315,8 @@ def test_another_reward_is_another_training(imagined: Imagination):
         ({"agent": "sb3:SCA"}, "no agent 'sb3:SCA'.*Did you mean"),
         ({"agent": "sb3:DQN"}, "for continuous actions"),
         ({"keep": "first"}, "there is no keep 'first'"),
+        ({"average": 1.0}, "average must lie between 0 and 1, not 1"),
+        ({"average": 0.9, "agent": "sb3:SAC"}, "keeps Stable-Baselines3's own average"),
         ({"keep": "best", "agent": "sb3:SAC"}, "keep=best is for the built-in agent"),
         ({"stpes": 3}, "Did you mean 'steps'"),
     ],
@@ -297,7 +335,7 @@ def test_presets():
     assert agent_config("brief", steps=35_000).learning_starts == 5_000
     assert agent_config("brief", steps=200_000).learning_starts == 20_000
     assert agent_config("fast", agent="sb3:SAC") == dataclasses.replace(
-        agent_config("fast"), agent="sb3:SAC", keep="last"
+        agent_config("fast"), agent="sb3:SAC", keep="last", average=None
     )
     with pytest.raises(FarstepError, match="Did you mean 'fast'"):
         agent_config("fest")

@@ -183,3 +183,20 @@ def test_a_fixed_temperature_stays():
     moved, losses = update(learner, batch, jax.random.key(1), config)
     assert float(moved.log_temperature) == pytest.approx(np.log(0.3))
     assert float(losses.temperature) == pytest.approx(0.3)
+
+
+def test_the_average_is_of_the_actors_along_the_way():
+    config = AgentConfig(net_arch=(8,), learning_rate=1e-2, average=0.9)
+    learner = create_learner(jax.random.key(0), 1, 1, config)
+    column = jnp.linspace(-1.0, 1.0, 4)[:, None]
+    batch = Transitions(column, column, jnp.ones(4), column, jnp.zeros(4), column, column)
+    expected = learner.actor
+    for number, keep in enumerate([1 / 10, 2 / 11, 3 / 12]):
+        learner, _ = update(learner, batch, jax.random.key(number), config)
+        expected = jax.tree.map(
+            lambda old, new, k=keep: k * old + (1 - k) * new, expected, learner.actor
+        )
+    for ours, theirs in zip(
+        jax.tree.leaves(learner.policy), jax.tree.leaves(expected), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)

@@ -10,6 +10,8 @@ from farstep.fields import check_least, check_words, replaced
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
 _TAKE_ALL = ("sac", "sb3:SAC")
+_OWN = ("average",)
+"""What only ours goes by."""
 _TAKEN = ("agent", "steps", "num_envs", "gamma", "keep", "eval_every", "eval_episodes")
 """Settings that the others take; for the rest they keep Stable-Baselines3's own."""
 
@@ -44,6 +46,9 @@ class AgentConfig:
     """What a learned temperature aims at; None is minus the number of actions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Units of the hidden layers, of actor and critics."""
+    average: float | None = None
+    """Decay of a running average of the actor's weights (0.999): the policy that is evaluated and
+    kept. The actor itself goes on exploring."""
     keep: Literal["last", "best"] = "last"
     """The policy that training inside a model gives: the last, or that of the highest imagined
     return of all evaluations, that of the agent it started from included."""
@@ -81,6 +86,8 @@ class AgentConfig:
         for name in ("gamma", "tau"):
             if not 0 <= getattr(self, name) <= 1:
                 raise FarstepError(f"{name} must lie in [0, 1], not {getattr(self, name):g}.")
+        if self.average is not None and not 0 < self.average < 1:
+            raise FarstepError(f"average must lie between 0 and 1, not {self.average:g}.")
         if self.ent_coef is not None and not 0 <= self.ent_coef < float("inf"):
             raise FarstepError(f"ent_coef must be 0 or more, not {self.ent_coef:g}.")
         if self.keep == "best" and self.agent != "sac":
@@ -93,7 +100,7 @@ class AgentConfig:
 
 def takes(agent: str, name: str) -> bool:
     """Return whether an agent goes by a setting."""
-    return agent in _TAKE_ALL or name in _TAKEN
+    return name in _TAKEN or agent == "sac" or (agent in _TAKE_ALL and name not in _OWN)
 
 
 def _check_taken(agent: str, names: Iterable[str]) -> None:
@@ -110,6 +117,7 @@ _FAST = AgentConfig(
     learning_rate=1e-3,
     gamma=0.995,
     net_arch=(64, 64),
+    average=0.999,
     keep="best",
 )
 PRESETS = {
@@ -118,7 +126,8 @@ PRESETS = {
     "brief": replace(_FAST, steps=140_000, learning_starts=20_000, eval_every=5_000),
 }
 """`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps of a small
-network; it learns fast and forgets now and then, so the policy that the model thinks best is kept.
+network; it learns fast and forgets now and then, so its running average acts, and the policy that
+the model thinks best is kept.
 `brief`: the same with 24 000 updates, for an agent that goes on after each real episode."""
 
 

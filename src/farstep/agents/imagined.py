@@ -83,7 +83,7 @@ class ImaginedTraining:
         """Fail if the agent to start from has other networks."""
         world, config = self.imagination.world, self.config
         new = jax.eval_shape(lambda: initial_state(self.keys.first, world, config).learner)
-        if self.start is not None and tensors.shapes(self.start) != tensors.shapes(new):
+        if self.start is not None and _networks(self.start) != _networks(new):
             raise FarstepError(
                 "the agent to start from has other networks (net_arch), states or actions."
             )
@@ -93,7 +93,8 @@ class ImaginedTraining:
         state = initial_state(self.keys.first, self.imagination.world, self.config)
         if self.start is None:
             return state
-        learner = copied(self.start)
+        averaged = None if self.config.average is None else copied(self.start.policy)
+        learner = copied(self.start)._replace(averaged=averaged)
         if self.config.ent_coef is not None:
             learner = learner._replace(log_temperature=state.learner.log_temperature)
         return state._replace(learner=learner)
@@ -103,8 +104,8 @@ class ImaginedTraining:
         curve = AgentCurve()
         if self.start is not None and self.config.keep == "best":
             row = {"steps": 0, "updates": 0, **curve.time_since(now())}
-            curve.add({**row, **self._returns(state.learner.actor)})
-        return Progress(state, copied(state.learner.actor), curve, self._kept(None, state, curve))
+            curve.add({**row, **self._returns(state.learner.policy)})
+        return Progress(state, copied(state.learner.policy), curve, self._kept(None, state, curve))
 
     def _kept(self, before: Learner | None, state: AgentState, curve: AgentCurve) -> Any:
         """Return the learner to keep, if it is to be the one with the highest imagined return."""
@@ -139,7 +140,7 @@ class ImaginedTraining:
             tally, done = tally.plus(new), int(state.steps)
             bar.advance(_status(described(tally), at.curve), by=count * config.num_envs)
         spent = at.curve.time_since(began)
-        actor = state.learner.actor
+        actor = state.learner.policy
         row: dict[str, Any] = {
             "steps": done,
             "updates": (at.curve.last.get("updates") or 0) + int(tally.updates),
@@ -157,9 +158,14 @@ class ImaginedTraining:
         kept = record(identity, self.imagination, self.config, self.seed, at.curve)
         learner = at.state.learner if at.kept is None else at.kept
         policy, best = (
-            as_policy(actor, self.imagination.system, kept) for actor in (learner.actor, at.best)
+            as_policy(actor, self.imagination.system, kept) for actor in (learner.policy, at.best)
         )
         return Agent(policy, best, at.curve, learner=learner)
+
+
+def _networks(learner: Learner) -> Any:
+    """Return the shapes of everything but the average, which a training has or has not."""
+    return tensors.shapes(learner._replace(averaged=None))
 
 
 def _status(now: dict[str, float | None], curve: AgentCurve) -> str:

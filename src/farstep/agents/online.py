@@ -114,7 +114,7 @@ class OnlineTraining:
                 files.write(at)
         kept = record(files.identity, system, self.config, self.seed, at.curve)
         last, best = (
-            as_policy(actor, system, kept) for actor in (self._state.learner.actor, at.best)
+            as_policy(actor, system, kept) for actor in (self._state.learner.policy, at.best)
         )
         return files.store(Agent(last, best, at.curve, self._episodes()))
 
@@ -130,7 +130,7 @@ class OnlineTraining:
 
     def _new(self) -> Progress:
         state = self._first()
-        return Progress(state, copied(state.learner.actor), AgentCurve())
+        return Progress(state, copied(state.learner.policy), AgentCurve())
 
     def _interval(self, at: Progress, bar: Bar) -> Progress:
         """Run whole episodes until the next evaluation is due, and evaluate."""
@@ -157,7 +157,7 @@ class OnlineTraining:
             "training_return": float(np.mean(returns)),
             "real_return": mean_return(
                 self.system,
-                as_policy(self._state.learner.actor, self.system, {}),
+                as_policy(self._state.learner.policy, self.system, {}),
                 config.eval_episodes,
                 self.seed,
             ),
@@ -168,7 +168,7 @@ class OnlineTraining:
         at.curve.add(row)
         best = at.best
         if at.curve.best in (None, len(at.curve.rows) - 1):
-            best = copied(self._state.learner.actor)
+            best = copied(self._state.learner.policy)
         return Progress(self._state, best, at.curve)
 
     def _episode(self, number: int) -> Episode:

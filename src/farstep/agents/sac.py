@@ -17,7 +17,7 @@ from farstep.agents.networks import (
     values,
 )
 from farstep.agents.replay import Replay, draw
-from farstep.fitting.optimiser import optimiser
+from farstep.fitting.optimiser import optimiser, running_average
 
 
 class Learner(NamedTuple):
@@ -29,6 +29,13 @@ class Learner(NamedTuple):
     log_temperature: Float[Array, ""]
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]
     """Of actor, critics and temperature."""
+    averaged: Layers | None = None
+    """Running average of the actor; None where none is asked for."""
+
+    @property
+    def policy(self) -> Layers:
+        """The actor to evaluate and to keep: the averaged one, if there is."""
+        return self.actor if self.averaged is None else self.averaged
 
 
 class Losses(NamedTuple):
@@ -67,6 +74,7 @@ def create_learner(
         target_critics=jax.tree.map(jnp.copy, critics),
         log_temperature=log_temperature,
         optimisers=tuple(adam.init(part) for part in parameters),  # pyright: ignore[reportArgumentType]
+        averaged=None if config.average is None else jax.tree.map(jnp.copy, actor),
     )
 
 
@@ -118,7 +126,11 @@ def update(
         critics,
     )
     states = (actor_state, critic_state, temperature_state)
-    moved = Learner(actor, critics, target_critics, log_temperature, states)
+    averaged = learner.averaged
+    if config.average is not None:
+        updates = optax.tree.get(learner.optimisers[0], "count")
+        averaged = running_average(averaged, actor, config.average, updates)
+    moved = Learner(actor, critics, target_critics, log_temperature, states, averaged)
     return moved, Losses(pi_loss, q_loss, temperature, -log_density.mean())
 
 

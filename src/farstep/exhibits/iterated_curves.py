@@ -51,7 +51,7 @@ BUDGETS = {
         seeds=(0, 1, 2),
         systems=SYSTEMS,
         fit_epochs=20,
-        agent=agent_config("fast", steps=75_000),
+        agent=agent_config("fast", steps=75_000, average=None),  # the paper's have none
         warm="agent",
     ),
     "paper": Budget(

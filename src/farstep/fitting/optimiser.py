@@ -31,6 +31,15 @@ def along_cosine(changes: Any, done: Int[Array, ""], total: Float[Array, ""] | N
     return jax.tree.map(lambda change: share * change, changes)
 
 
+def running_average(old: Any, new: Any, decay: float, updates: Int[Array, ""]) -> Any:
+    """Return the running average of weights after an update; over the first ones it forgets faster.
+
+    `updates` is how many there were before this one.
+    """
+    keep = jnp.minimum(decay, (1 + updates) / (10 + updates))
+    return jax.tree.map(lambda before, now: keep * before + (1 - keep) * now, old, new)
+
+
 def _matrices(parameters: Any) -> Any:
     """Return what decays: weights of layers, no biases, scales, or weights of horizons."""
     return jax.tree.map(lambda array: array.ndim > 1, parameters)

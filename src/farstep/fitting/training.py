@@ -17,7 +17,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network import Network, Statistics
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.errors import FarstepError
-from farstep.fitting.optimiser import along_cosine
+from farstep.fitting.optimiser import along_cosine, running_average
 from farstep.objective import Objective, horizon_losses
 from farstep.programs import room_for
 from farstep.rollout import action_blocks, observe
@@ -259,7 +259,9 @@ def _update(
     parameters: Any = state.trained
     changes, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
     trained: Any = optax.apply_updates(parameters, along_cosine(changes, state.updates, total))
-    averaged = _averaged(state, trained.network, recipe.average)
+    averaged = state.averaged
+    if recipe.average is not None:
+        averaged = running_average(averaged, trained.network, recipe.average, state.updates)
     updated = TrainingState(trained, averaged, statistics, optimiser, running, state.updates + 1)
     return updated, (losses, norm)
 
@@ -275,14 +277,6 @@ def observed(
         return states, actions
     start = observe(predict, states[: steps + 1], actions[:steps], _GAIN)
     return jnp.concatenate([start[None], states[steps + 1 :]]), actions[steps:]
-
-
-def _averaged(state: TrainingState, network: Network, decay: float | None) -> Network | None:
-    """Return the running average after an update; over the first ones it forgets faster."""
-    if decay is None:
-        return None
-    keep = jnp.minimum(decay, (1 + state.updates) / (10 + state.updates))
-    return jax.tree.map(lambda old, new: keep * old + (1 - keep) * new, state.averaged, network)
 
 
 def running_losses(
