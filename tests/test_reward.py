@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from cart import CART, data, linear, reward
+from farstep.dynamics.network import evaluate
 from farstep.errors import FarstepError
 from farstep.evaluation.evaluate import score
+from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
+from farstep.fitting.reward import Pairs, _epoch, _held_out, fit_reward
 from farstep.imagination.imagine import imagine
 from farstep.model import load_model
 from farstep.scoring.rewards import Rewarded, with_rewards
@@ -111,3 +114,23 @@ def test_data_without_rewards_teach_none():
         fit(data(rewards=False), learn_reward=True, **SETTINGS)
     with pytest.raises(FarstepError, match="no rewards"):
         with_rewards(data(rewards=False))
+
+
+def test_more_transitions_compile_nothing_anew():
+    config = FitConfig(width=8, depth=1, batch=16, epochs=2)
+    programs = (_epoch, _held_out)
+    compiled = []
+    for episodes in (5, 6):  # 100 and 120 steps: both have room for 128
+        fit_reward(data(episodes=episodes, steps=20), data(episodes=episodes, seed=1), config)
+        compiled.append([program._cache_size() for program in programs])  # pyright: ignore[reportAttributeAccessIssue]
+    assert compiled[0] == compiled[1]
+
+
+def test_only_what_is_there_counts():
+    seen, held = data(episodes=3, steps=20), data(episodes=2, steps=20, seed=1)
+    head = fit_reward(seen, held, FitConfig(width=8, depth=1, batch=16, epochs=1))
+    pairs = Pairs.of(np.full((3, 5), 7.0), np.arange(3.0))
+    found = float(_held_out(head.network, head, pairs))
+    said = evaluate(head.network, head.statistics, jnp.full((3, 5), 7.0), head.shape)[:, 0]
+    assert found == pytest.approx(float(np.square(np.asarray(said) - np.arange(3.0)).mean()))
+    assert len(pairs.y) > 3

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-_MANY = 20_000
-"""Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
+_MANY = 8_000
+"""Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds. They
+are 1 to 2 GB; compiling again, once in many epochs, costs less than keeping more."""
 _MAPS = Path("/proc/self/maps")
 _LARGE = 1 << 17
 """Beyond it, room for twice as much would be memory."""
@@ -25,9 +26,9 @@ def room_for(count: int) -> int:
 def drop_programs_if_many() -> None:
     """Drop all compiled programs once they are many, or where that is not known.
 
-    What depends on the number of windows, such as their order, the sizes of their batches and
-    learned rewards, is compiled for each; a loop whose data grow would end with "Cannot allocate
-    memory" after many epochs.
+    What depends on the number of windows, such as their order and the sizes of their batches, is
+    compiled for each; a loop whose data grow would end with "Cannot allocate memory" after many
+    epochs.
     """
     import jax
 

@@ -2,12 +2,13 @@
 
 import dataclasses
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt32
 
 from farstep.dynamics.network import Network, NetworkShape, evaluate
 from farstep.dynamics.reward import RewardHead
@@ -15,6 +16,7 @@ from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import FitConfig
 from farstep.fitting.optimiser import along_cosine, optimiser
+from farstep.programs import room_for
 from farstep.progress import Bar
 
 _KEY = 2**31 - 1
@@ -41,10 +43,10 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
         reward_mean=jnp.asarray(means[1], jnp.float32),
         reward_std=jnp.asarray(stds[1], jnp.float32),
     )
-    scaled = [
-        (jnp.asarray((a - means[0]) / stds[0], jnp.float32), _column((b - means[1]) / stds[1]))
+    known, held = (
+        Pairs.of((a - means[0]) / stds[0], (b - means[1]) / stds[1])
         for a, b in ((x, r), (held_x, held_r))
-    ]
+    )
     size = min(config.batch, len(x))
     updates = len(x) // size
     epochs = config.passes(updates)
@@ -54,12 +56,10 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     best, lowest, waited = network, np.inf, 0
     with Bar("reward", epochs, "epochs") as bar:
         for epoch in range(epochs):
-            order = jax.random.permutation(jax.random.fold_in(key, epoch), len(x))[: updates * size]
-            numbers = jnp.arange(updates) + epoch * updates
-            network, state = _epoch(
-                (network, state), head, scaled[0], (order.reshape(-1, size), numbers), adam, total
-            )
-            loss = float(_loss(network, head, *scaled[1]))
+            drawn = jax.random.bits(jax.random.fold_in(key, epoch), known.x.shape[:1])
+            batches = Batches(drawn, *(jnp.array(n, jnp.int32) for n in (updates, epoch * updates)))
+            network, state = _epoch((network, state), head, known, batches, size, adam, total)
+            loss = float(_held_out(network, head, held))
             waited = 0 if loss < lowest else waited + 1
             best, lowest = (network, loss) if waited == 0 else (best, lowest)
             bar.advance(f"loss {loss:.3g}")
@@ -87,34 +87,68 @@ def _std(values: np.ndarray) -> np.ndarray:
     return np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
 
 
-def _column(values: np.ndarray) -> jax.Array:
-    return jnp.asarray(values, jnp.float32)[:, None]
+class Pairs(NamedTuple):
+    """What the network is given and what it should say, with room for more."""
+
+    x: Float[Array, "room i"]
+    y: Float[Array, " room"]
+    count: Int[Array, ""]
+
+    @classmethod
+    def of(cls, x: Float[np.ndarray, "n i"], y: Float[np.ndarray, " n"]) -> "Pairs":
+        """Hold these."""
+        more = room_for(len(x)) - len(x)
+        inputs, outputs = np.pad(x, ((0, more), (0, 0))), np.pad(y, (0, more))
+        count = jnp.array(len(x), jnp.int32)
+        return cls(jnp.asarray(inputs, jnp.float32), jnp.asarray(outputs, jnp.float32), count)
+
+
+class Batches(NamedTuple):
+    """How one epoch goes over the pairs."""
+
+    drawn: UInt32[Array, " room"]
+    """A random number for each pair: their order."""
+    updates: Int[Array, ""]
+    done: Int[Array, ""]
+    """Updates of the epochs before."""
+
+
+def _errors(
+    network: Network, head: RewardHead, x: Float[Array, "n i"], y: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    """Return squared errors, in units of the rewards' standard deviation."""
+    return jnp.square(evaluate(network, head.statistics, x, head.shape)[:, 0] - y)
 
 
 @jax.jit
-def _loss(
-    network: Network, head: RewardHead, x: Float[Array, "n i"], y: Float[Array, "n 1"]
-) -> Float[Array, ""]:
-    """Return the mean squared error, in units of the rewards' standard deviation."""
-    return jnp.square(evaluate(network, head.statistics, x, head.shape) - y).mean()
+def _held_out(network: Network, head: RewardHead, held: Pairs) -> Float[Array, ""]:
+    """Return the mean squared error of what is there."""
+    there = jnp.arange(len(held.y)) < held.count
+    return jnp.where(there, _errors(network, head, held.x, held.y), 0.0).sum() / held.count
 
 
-@partial(jax.jit, static_argnames="adam")
+@partial(jax.jit, static_argnames=("size", "adam"))
 def _epoch(
     trained: tuple[Network, optax.OptState],
     head: RewardHead,
-    pairs: tuple[Float[Array, "n i"], Float[Array, "n 1"]],
-    batches: tuple[Int[Array, "m size"], Int[Array, " m"]],
+    known: Pairs,
+    batches: Batches,
+    size: int,
     adam: optax.GradientTransformation,
     total: Float[Array, ""] | None,
 ) -> tuple[Network, optax.OptState]:
-    """Make one update for each batch, which comes with its number."""
-    x, y = pairs
+    """Make the updates of an epoch; how many pairs there are is no part of the program."""
+    missing = jnp.arange(len(known.y)) >= known.count
+    order = jnp.lexsort((batches.drawn, missing))  # what is there comes first
 
-    def once(carry: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
-        (network, state), (index, number) = carry, batch
-        gradient = jax.grad(_loss)(network, head, x[index], y[index])
+    def once(number: Int[Array, ""], carry: tuple) -> tuple:
+        network, state = carry
+        index = jax.lax.dynamic_slice_in_dim(order, number * size, size)
+        gradient = jax.grad(lambda n: _errors(n, head, known.x[index], known.y[index]).mean())(
+            network
+        )
         changes, state = adam.update(gradient, state, network)
-        return (optax.apply_updates(network, along_cosine(changes, number, total)), state), None
+        changes = along_cosine(changes, batches.done + number, total)
+        return optax.apply_updates(network, changes), state
 
-    return jax.lax.scan(once, trained, batches)[0]
+    return jax.lax.fori_loop(0, batches.updates, once, trained)
