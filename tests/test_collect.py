@@ -4,9 +4,9 @@ import os
 import numpy as np
 import pytest
 
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
 from farstep.signals import Signals
-from farstep.systems.collect import collect
+from farstep.systems.collect import collect, run_episodes
 from farstep.systems.policies import policy_named
 from farstep.systems.registry import system
 
@@ -70,6 +70,50 @@ def test_an_action_that_the_system_cannot_take_is_said(action: object):
         FarstepError, match=r"in episode 0, step 0 the policy returned .*shape \(1,\)"
     ):
         collect(SHORT, lambda *_: np.array(action), episodes=1)
+
+
+class _Wearing:
+    """Acts as it should for some steps, then fails."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def __call__(self, state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        del state, rng
+        self.left -= 1
+        if self.left < 0:
+            raise OSError("the arm is off")
+        return np.zeros(1)
+
+
+def test_what_was_recorded_before_a_failure_is_kept():
+    said = r"in episode 1, step 12 failed: .*the arm is off; 2 of 5 episode\(s\) were recorded"
+    with pytest.warns(DataWarning, match=said):
+        data = collect(SHORT, _Wearing(42), episodes=5)
+    assert data.lengths.tolist() == [30, 12]
+    assert data.truncated.tolist() == [True, True] and not data.terminated.any()
+    with pytest.warns(DataWarning, match="1 of 5"):  # nothing of the second one
+        assert len(collect(SHORT, _Wearing(30), episodes=5)) == 1
+    with pytest.raises(FarstepError, match=r"in episode 0, step 0 failed: .*the arm is off"):
+        collect(SHORT, _Wearing(0), episodes=5)
+
+
+def test_an_evaluation_that_fails_is_an_error():
+    with pytest.raises(FarstepError, match=r"in episode 1, step 12 failed: .*the arm is off"):
+        run_episodes(SHORT, _Wearing(42), 5, seed=0)
+    assert len(run_episodes(SHORT, _Wearing(60), 2, seed=0)) == 2
+
+
+def test_with_workers_too_what_was_recorded_is_kept():
+    with pytest.warns(DataWarning, match=r"in episode 0, step 4 .*; 1 of 4 episode\(s\)"):
+        assert collect(SHORT, _tires, episodes=4, workers=2).lengths.tolist() == [4]
+
+
+def _tires(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    _tires.steps = getattr(_tires, "steps", 0) + 1  # pyright: ignore[reportFunctionMemberAccess]
+    if _tires.steps > 4:  # pyright: ignore[reportFunctionMemberAccess]
+        raise OSError("tired")
+    return np.zeros(1)
 
 
 def test_a_worker_that_dies_is_said():

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,21 +14,13 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
 from farstep.policy import Policy
-from farstep.systems.collect import record_episode
+from farstep.systems.collect import Recorded, attempt
 from farstep.systems.policies import policy_named
 from farstep.systems.system import System
 
 _STREAM = 1
 """Apart from the streams of `collect` with the same seed."""
 Acting = Policy | Callable[[np.ndarray, np.random.Generator], np.ndarray]
-
-
-class Recorded(NamedTuple):
-    """One real episode, and what went wrong in it."""
-
-    episode: Episode | None
-    """None if not a single step was recorded."""
-    trouble: list[str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +62,8 @@ class RealEpisodes:
         """Run and keep an episode, or read it if it was run already."""
         if self._path(number).exists() or self._nothing(number).exists():
             return self._read(number)
-        found = self._run(number, policy)
+        stream = np.random.SeedSequence([self.seed, number, _STREAM])
+        found = attempt(self.system, policy, stream, f"real episode {number}")  # pyright: ignore[reportArgumentType]
         if found.episode is not None:
             if number == 0:
                 self._check_first(found.episode)
@@ -84,28 +77,6 @@ class RealEpisodes:
         elif number > 0:  # the first can be tried again: nothing is lost
             publish(self._nothing(number), {"": json.dumps(found.trouble).encode()})
         return found
-
-    def _run(self, number: int, policy: Acting) -> Recorded:
-        env_seed, policy_seed = np.random.SeedSequence([self.seed, number, _STREAM]).spawn(2)
-        trouble: list[str] = []
-        episode, env = None, None
-        try:
-            env = self.system.make()
-            episode = record_episode(
-                env,
-                policy,  # pyright: ignore[reportArgumentType]
-                int(env_seed.generate_state(1)[0]),
-                np.random.default_rng(policy_seed),
-                trouble=lambda said: trouble.append(f"in real episode {number}, {said}"),
-            )
-        except Exception as error:  # of making or resetting it: there is no episode
-            trouble.append(f"real episode {number} did not begin: {one_line(error)}")
-        try:
-            if env is not None:
-                env.close()
-        except Exception as error:  # what was recorded counts
-            trouble.append(f"after real episode {number}, closing failed: {one_line(error)}")
-        return Recorded(episode if episode is not None and len(episode.actions) else None, trouble)
 
     def _read(self, number: int) -> Recorded:
         if self._nothing(number).exists():

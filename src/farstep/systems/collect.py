@@ -3,18 +3,19 @@
 import multiprocessing
 import os
 import pickle
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsFloat, TypeAlias
+from typing import Any, NamedTuple, SupportsFloat, TypeAlias
 
 import gymnasium
 import numpy as np
 
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError, one_line
+from farstep.errors import DataWarning, FarstepError, one_line
 from farstep.fields import check_least
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import end_with_parent
@@ -28,6 +29,14 @@ Watch: TypeAlias = Callable[[np.ndarray, np.ndarray, float, np.ndarray, bool], N
 """Told of each step: state, action, reward, next state, and whether that ends the task."""
 
 
+class Recorded(NamedTuple):
+    """One real episode, and what went wrong in it."""
+
+    episode: Episode | None
+    """None if not a single step was recorded."""
+    trouble: list[str]
+
+
 def collect(
     system: System | str,
     policy: Policy | str | Path = "random",
@@ -36,6 +45,9 @@ def collect(
     workers: int = 1,
 ) -> Episodes:
     """Run a policy on a real system and return what happened.
+
+    A step that raises, or gives numbers that are not finite, ends the collecting there: what was
+    recorded before it is returned, with a warning.
 
     Args:
         system: A `System`, or its name.
@@ -52,21 +64,15 @@ def collect(
         system = system_named(system)
     named = isinstance(policy, (str, Path))
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
-    if isinstance(policy, (str, Path)):
-        acting = policy_named(str(policy), system)
-    else:
-        acting = policy
-        if not callable(policy):
-            raise FarstepError(
-                f"a {type(policy).__name__} is no policy; give a function (state, random "
-                "generator) → action. Of an agent: agent.policy. Of a Stable-Baselines3 model: "
-                "lambda state, rng: model.predict(state)[0]."
-            )
-        if isinstance(policy, StoredPolicy):
-            policy.check_fits(system.signals, system.name)
+    acting = _acting(policy, system)
     system.make().close()  # so that what is wrong with it is said before any work
-    runner = _Runner(system, acting, seed)
-    recorded = list(track(_run(runner, episodes, workers), episodes, system.name, "episodes"))
+    ran = track(
+        _run(_Runner(system, acting, seed), episodes, workers), episodes, system.name, "episodes"
+    )
+    recorded, trouble = _until_trouble(ran)
+    if trouble:
+        kept = f"{len(recorded)} of {episodes} episode(s) were recorded, and are kept."
+        warnings.warn(f"{trouble}; {kept}", DataWarning, stacklevel=2)
     recipe = {
         "env_id": system.env_id,
         "env_options": dict(system.env_options),
@@ -77,9 +83,44 @@ def collect(
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
 
 
+def _acting(policy: Policy | str | Path, system: System) -> Policy:
+    """Return the policy itself, checked."""
+    if isinstance(policy, (str, Path)):
+        return policy_named(str(policy), system)
+    if not callable(policy):
+        raise FarstepError(
+            f"a {type(policy).__name__} is no policy; give a function (state, random "
+            "generator) → action. Of an agent: agent.policy. Of a Stable-Baselines3 model: "
+            "lambda state, rng: model.predict(state)[0]."
+        )
+    if isinstance(policy, StoredPolicy):
+        policy.check_fits(system.signals, system.name)
+    return policy
+
+
 def run_episodes(system: System, policy: Policy, episodes: int, seed: int) -> list[Episode]:
-    """Run some episodes in this process, without a bar: those that `collect` would record."""
-    return [_Runner(system, policy, seed)(number) for number in range(episodes)]
+    """Run some episodes in this process, without a bar: those that `collect` would record.
+
+    One that fails is an error.
+    """
+    recorded, trouble = _until_trouble(map(_Runner(system, policy, seed), range(episodes)))
+    if trouble:
+        raise FarstepError(f"{trouble}.")
+    return recorded
+
+
+def _until_trouble(ran: Iterable[Recorded]) -> tuple[list[Episode], str]:
+    """Return the episodes up to the first with trouble, and that; fail if there are none."""
+    recorded = []
+    for episode, trouble in ran:
+        if episode is not None:
+            recorded.append(episode)
+        if trouble:
+            said = trouble[0].rstrip(".")
+            if not recorded:
+                raise FarstepError(f"{said}.")
+            return recorded, said
+    return recorded, ""
 
 
 @dataclass(frozen=True)
@@ -90,20 +131,39 @@ class _Runner:
     policy: Policy
     seed: int
 
-    def __call__(self, number: int) -> Episode:
+    def __call__(self, number: int) -> Recorded:
         if ":" in self.system.name:
             # In a new process: the module may register the environment.
             import_module_of(self.system.name, from_here=True)
-        env_seed, policy_seed = np.random.SeedSequence([self.seed, number]).spawn(2)
-        rng = np.random.default_rng(policy_seed)
-        # A new environment each time: nothing can leak from one episode into the next.
-        env = self.system.make()
-        try:
-            return record_episode(env, self.policy, int(env_seed.generate_state(1)[0]), rng)
-        except BadActionError as error:
-            raise BadActionError(f"in episode {number}, {error}") from error
-        finally:
+        stream = np.random.SeedSequence([self.seed, number])
+        return attempt(self.system, self.policy, stream, f"episode {number}")
+
+
+def attempt(system: System, policy: Policy, stream: np.random.SeedSequence, name: str) -> Recorded:
+    """Run one episode, in an environment of its own; whatever fails, what was recorded is kept.
+
+    A new environment each time: nothing can leak from one episode into the next.
+    """
+    env_seed, policy_seed = stream.spawn(2)
+    trouble: list[str] = []
+    episode, env = None, None
+    try:
+        env = system.make()
+        episode = record_episode(
+            env,
+            policy,
+            int(env_seed.generate_state(1)[0]),
+            np.random.default_rng(policy_seed),
+            trouble=lambda said: trouble.append(f"in {name}, {said}"),
+        )
+    except Exception as error:  # of making or resetting it: there is no episode
+        trouble.append(f"{name} did not begin: {one_line(error)}")
+    try:
+        if env is not None:
             env.close()
+    except Exception as error:  # what was recorded counts
+        trouble.append(f"after {name}, closing failed: {one_line(error)}")
+    return Recorded(episode if episode is not None and len(episode.actions) else None, trouble)
 
 
 class BadActionError(FarstepError):
@@ -141,7 +201,8 @@ def record_episode(
         except Exception as error:
             if trouble is None:
                 raise
-            trouble(f"step {len(actions)} failed: {one_line(error)}")
+            bad = isinstance(error, BadActionError)
+            trouble(str(error) if bad else f"step {len(actions)} failed: {one_line(error)}")
             terminated, truncated = False, True
             break
         if watch is not None:
@@ -181,7 +242,7 @@ def _check_usable(
         raise ArithmeticError(f"it gave state {state} and reward {reward}")
 
 
-def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Episode]:
+def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Recorded]:
     if workers == 1:
         yield from map(runner, range(episodes))
         return
