@@ -76,6 +76,12 @@ def test_an_agent_learns_to_bring_the_cart_home():
     assert found[-1] > untrained + 1
 
 
+def test_a_list_of_layers_is_as_good(imagined: Imagination):
+    listed = dataclasses.replace(TINY)
+    object.__setattr__(listed, "net_arch", [16, 16])  # the tests' type checker is in the way
+    _same(train(imagined, listed, seed=1).policy, train(imagined, TINY, seed=1).policy)
+
+
 def test_the_counts_are_right(imagined: Imagination):
     agent = train(imagined, TINY, seed=1)
     assert agent.curve.column("steps").tolist() == [40, 80, 120]
@@ -316,7 +322,7 @@ def test_another_reward_is_another_training(imagined: Imagination):
         ({"agent": "sb3:DQN"}, "for continuous actions"),
         ({"keep": "first"}, "there is no keep 'first'"),
         ({"average": 1.0}, "average must lie between 0 and 1, not 1"),
-        ({"average": 0.9, "agent": "sb3:SAC"}, "keeps Stable-Baselines3's own average"),
+        ({"average": 0.9, "agent": "sb3:SAC"}, "sb3:SAC has no average; leave that out"),
         ({"keep": "best", "agent": "sb3:SAC"}, "keep=best is for the built-in agent"),
         ({"stpes": 3}, "Did you mean 'steps'"),
     ],
@@ -332,7 +338,7 @@ def test_presets():
     assert fast.steps == 1000 and fast.num_envs > 1 and fast.keep == "best"
     assert agent_config("brief", steps=700).learning_starts == 100
     assert agent_config("brief", steps=700, learning_starts=7).learning_starts == 7
-    assert agent_config("brief", steps=35_000).learning_starts == 5_000
+    assert agent_config("brief", steps=np.int64(35_000)).learning_starts == 5_000
     assert agent_config("brief", steps=200_000).learning_starts == 20_000
     assert agent_config("fast", agent="sb3:SAC") == dataclasses.replace(
         agent_config("fast"), agent="sb3:SAC", keep="last", average=None

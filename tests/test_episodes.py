@@ -42,6 +42,20 @@ def test_iterating_and_joining_gives_the_same_back(data: Episodes):
     assert again.equals(data)
 
 
+def test_taking_goes_by_whole_numbers(small: Episodes):
+    assert small.take([2, -1]).lengths.tolist() == [6, 6]
+    with pytest.raises(FarstepError, match="take goes by numbers; of a mask"):
+        small.take(small.lengths > 3)
+    with pytest.raises(FarstepError, match="numbers"):
+        small.take([0.5])
+
+
+def test_lists_are_taken_for_arrays():
+    states, actions = [[0.0], [1.0]], [[0.5]]
+    episode = Episode(states, actions, [1.0], clean_states=states)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(Episodes.from_list([episode]).clean_states, states)
+
+
 def test_returns_are_sums_of_rewards(small: Episodes):
     assert small.rewards is not None
     expected = [small.rewards[:4].sum(), small.rewards[4], small.rewards[5:].sum()]

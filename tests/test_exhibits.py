@@ -10,19 +10,22 @@ import pytest
 
 from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve
-from farstep.errors import FarstepError
+from farstep.errors import DivergedError, FarstepError
 from farstep.exhibits import demo, iterated_curves, search
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.reproduce import EXHIBITS, reproduce, what_is_missing
 from farstep.exhibits.scored import AMOUNTS, Amount, ScoredExhibit
+from farstep.files import locked
 from farstep.fitting.config import PAPER, fit_config
+from farstep.loops.iterate import IteratedSeed
 from farstep.report.scores import r2_chart
-from farstep.runs.run import Run
+from farstep.runs.run import Run, plain
 from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
-from farstep.tuning import SPACE
+from farstep.runs.sweep import sweep
+from farstep.tuning import SPACE, Tuned
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
@@ -30,8 +33,15 @@ TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 SCORED = [exhibit for exhibit in EXHIBITS.values() if isinstance(exhibit, ScoredExhibit)]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("exhibit", EXHIBITS.values(), ids=list(EXHIBITS))
+CASES = {
+    f"{name}-{preset}": (exhibit, preset)
+    for name, exhibit in EXHIBITS.items()
+    for preset in PRESETS
+    if preset == "paper" or exhibit.runs(Plan(preset))  # without runs a preset changes nothing
+}
+
+
+@pytest.mark.parametrize(("exhibit", "preset"), CASES.values(), ids=list(CASES))
 def test_every_exhibit_shows_something_in_every_preset(exhibit: Exhibit, preset: str):
     assert exhibit.about
     plan = Plan(preset, seeds=2)
@@ -67,6 +77,49 @@ def _made_up(run: Run) -> dict:
         return {"value": 0.2, "trials": trials}
     assert isinstance(run, iterated_curves.IteratedLoop)
     return {"rows": [{"return": 10.0 * epoch} for epoch in range(run.loop.epochs)]}
+
+
+def test_a_search_has_a_place_that_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run = search.Search(("cartpole-swingup/random",), PAPER, trials=1)
+
+    def found(*_, out: Path, **__) -> Tuned:
+        with locked(out, wait=False):  # as the real one does
+            return Tuned(PAPER, 0.5, ())
+
+    monkeypatch.setattr(search, "tune", found)
+    assert Store(tmp_path).run(run) == {"value": 0.5, "trials": []}
+
+
+def test_what_cannot_be_computed_is_said_before_anything_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def missing() -> None:
+        raise FarstepError("Optuna is not installed")
+
+    monkeypatch.setattr(search, "require_optuna", missing)
+    runs = [ScoredFit("cartpole-swingup/random", TINY), *EXHIBITS["search"].runs(Plan("quick"))]
+    with pytest.raises(FarstepError, match="Optuna is not installed"):
+        sweep(runs, Store(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_diverges_has_no_return(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def diverged(*_):
+        raise DivergedError("the loss is not finite")
+
+    monkeypatch.setattr(ScoredFit, "model", diverged)
+    monkeypatch.setattr(IteratedSeed, "run", diverged)
+    plan = Plan("quick")
+    for name in ("offline-table", "return-r2", "iterated-curves"):
+        results = {}
+        for number, run in enumerate(EXHIBITS[name].runs(plan)):
+            bad = number == 0
+            results[run] = plain(run.compute(tmp_path, Store(tmp_path))) if bad else _made_up(run)
+        shown = EXHIBITS[name].show(plan, results)
+        assert shown.charts and shown.tables
+    loop = EXHIBITS["iterated-curves"].runs(plan)[0].compute(tmp_path, Store(tmp_path))
+    assert [row["return"] for row in loop["rows"]] == [None, None]
+    assert loop["rows"][0]["notes"] == ["the loss is not finite"]
 
 
 @pytest.mark.parametrize("exhibit", SCORED, ids=[exhibit.name for exhibit in SCORED])

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import inspect
+import sys
 from typing import Any, get_args
 
 import jax
@@ -23,6 +24,7 @@ from farstep.fitting.checkpoint import Checkpoint, Checkpoints
 from farstep.fitting.config import PAPER, PRESETS, FitConfig, fit_config
 from farstep.fitting.fit import FitRun, fit
 from farstep.fitting.optimiser import optimiser
+from farstep.fitting.settings import fit_settings
 from farstep.fitting.training import initial_state, train_epoch
 from farstep.weights import profile
 from pendulum import TINY, pendulum
@@ -228,6 +230,33 @@ def test_compositions_take_the_place_of_a_presets_epochs():
     assert reconciled(asked, "paper").epochs is None
     assert reconciled(dataclasses.replace(asked, epochs=2), "paper").epochs == 2
     assert reconciled(PAPER, "paper") == PAPER
+
+
+@pytest.mark.parametrize(
+    ("words", "preset", "expected"),
+    [
+        (["--compositions", "40000"], "paper", {"epochs": None, "compositions": 40_000}),
+        (["--epochs=100", "--compositions", "20000"], "paper", {"epochs": 100}),
+        (["--model", "linear"], "ensemble", {"members": 1}),
+        (["--model", "linear", "--members", "3"], "ensemble", {"members": 3}),
+    ],
+)
+def test_an_option_counts_though_it_is_as_in_the_preset(words, preset, expected, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["farstep", "fit", "data", *words])
+    given = " ".join(words).replace("=", " ").split()
+    named = dict(zip(given[::2], given[1::2], strict=True))
+    values = {n[2:]: v if n == "--model" else int(v) for n, v in named.items()}
+    found = reconciled(dataclasses.replace(PRESETS[preset], **values), preset)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_lists_in_a_configuration_are_tuples():
+    listed, wrong = FitConfig(), FitConfig()  # the tests' type checker would refuse to make these
+    object.__setattr__(listed, "angles", [[0, 1]])
+    object.__setattr__(wrong, "width", "wide")
+    assert fit_settings(listed, {})[0].angles == ((0, 1),)
+    with pytest.raises(FarstepError, match="width must be a whole number, not 'wide'"):
+        fit_settings(wrong, {})
 
 
 def test_a_stride_takes_the_place_of_a_presets_observer():

@@ -93,6 +93,28 @@ def test_force_starts_over_and_gets_past_damaged_checkpoints(
     assert written == [0, 0, 0, 1, 1], "what the forced fit had made was lost"
 
 
+def test_a_forced_fit_that_is_killed_goes_on_without_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from farstep.fitting import fit as module
+
+    other, out = {**TINY, "epochs": 2, "width": 8}, tmp_path / "model"
+    fit(pendulum(2), pendulum(1), out=out, **TINY)
+    write_checkpoint, written = module.Checkpoints.write, []
+
+    def stopping(self, member, checkpoint):
+        write_checkpoint(self, member, checkpoint)
+        written.append(member)
+        if len(written) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Checkpoints, "write", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        fit(pendulum(2), pendulum(1), out=out, force=True, **other)
+    fit(pendulum(2), pendulum(1), out=out, **other)
+    assert len(written) == 2, "the first epoch was made again"
+
+
 def test_sigkill_loses_nothing(tmp_path: Path):
     """The command, killed again and again, ends in the same bits as one that was not."""
     write(pendulum(8), tmp_path / "data.npz")

@@ -147,7 +147,19 @@ def test_whole_episodes_end_beyond_the_bounds_too():
 
 def test_an_end_beyond_the_bounds_needs_data():
     with pytest.raises(FarstepError, match="lowest reward of the data"):
-        imagine(model(), CART, bounds=None, beyond="end")
+        imagine(model(), CART, beyond="end")
+    with pytest.raises(FarstepError, match="without bounds nothing is beyond them"):
+        imagine(model(), CART, data(), bounds=None, beyond="end")
+
+
+def test_leaving_never_pays_where_all_rewards_are_good():
+    fast, seen = model(2 * np.eye(2, dtype=np.float32)), data()
+    good = dataclasses.replace(CART, reward=lambda *_: jnp.array(0.8))
+    world = imagine(fast, good, dataclasses.replace(seen, rewards=None), beyond="end").world
+    assert float(world.worst) == pytest.approx(0.8)
+    far = world.reset(jax.random.key(0))._replace(state=world.high)
+    _, outcome = world.step(far, jnp.zeros(1), jax.random.key(1))
+    assert bool(outcome.terminated) and float(outcome.reward) == 0.0
 
 
 def test_states_that_are_not_finite_end_the_episode():

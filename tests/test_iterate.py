@@ -108,6 +108,22 @@ def test_another_loop_in_the_same_place_is_refused(loop):
         iterate("Pendulum-v1", out=folder, epochs=2, **{**LOOP, "horizon": 3})
 
 
+def test_a_setting_that_came_later_is_named(loop, tmp_path):
+    shutil.copytree(loop[1], tmp_path / "old")
+    path = tmp_path / "old" / "seed-0" / "settings.json"
+    stored = json.loads(path.read_text())
+    del stored["agent"]["average"]
+    path.write_text(json.dumps({**stored, "identity": "of an earlier version"}))
+    agent = dataclasses.replace(AGENT, average=0.9)
+    with pytest.raises(FarstepError, match=r"other settings \(agent\.average\)"):
+        iterate("Pendulum-v1", out=tmp_path / "old", epochs=2, **{**LOOP, "agent": agent})
+
+
+def test_a_loop_evaluates_in_the_model_alone(tmp_path):
+    with pytest.raises(FarstepError, match="leave eval_episodes out"):
+        iterate("Pendulum-v1", out=tmp_path, agent={"eval_episodes": 5})
+
+
 def test_epochs_that_are_there_already_are_shown_again(loop, capsys):
     done, folder = loop
     iterate("Pendulum-v1", out=folder, epochs=2, **{**LOOP, "show": True})
@@ -215,12 +231,22 @@ def test_a_first_episode_that_is_too_short_is_said_and_not_kept(tmp_path):
     gymnasium.register("Failing-v0", "test_iterate:Failing", max_episode_steps=3)
     Failing.episodes = 0
     try:
-        with pytest.raises(FarstepError, match=r"has 3 step\(s\).*must have 4"):
+        with pytest.raises(FarstepError, match=r"^the first .*has 3 step\(s\).*must have 4"):
             iterate("Failing-v0", out=tmp_path, epochs=1, **{**LOOP, "weights": "uniform"})
         done = iterate("Failing-v0", out=tmp_path, epochs=1, **{**LOOP, "horizon": 3})
     finally:
         del gymnasium.registry["Failing-v0"]
     assert [len(episode.actions) for episode in done.episodes(0)] == [3, 3]
+
+
+def test_why_a_first_episode_is_too_short_is_said(tmp_path):
+    gymnasium.register("Failing-v0", "test_iterate:Failing", max_episode_steps=20)
+    Failing.episodes = 1
+    try:
+        with pytest.raises(FarstepError, match=r"on fire: the first real episode has 8 step\(s\)"):
+            RealEpisodes(tmp_path, system("Failing-v0"), seed=0, least=10).first()
+    finally:
+        del gymnasium.registry["Failing-v0"]
 
 
 def test_what_went_wrong_is_said_again_when_an_episode_is_read(tmp_path):

@@ -13,8 +13,11 @@ def test_programs_are_dropped_when_they_are_many(tmp_path: Path, monkeypatch: py
     doubled = jax.jit(lambda x: 2 * x)
     maps = tmp_path / "maps"
     monkeypatch.setattr(programs, "_MAPS", maps)
-    monkeypatch.setattr(programs, "_MANY", 2)
-    for lines, kept in ((2, 1), (3, 0), (None, 0)):
+    monkeypatch.setattr(programs, "_MANY", 7)
+    monkeypatch.setattr(programs, "_MORE", 2)
+    monkeypatch.setattr(programs, "_last", {})
+    # Two more than at the first look are kept; then from 6 on; above 7 there are too many.
+    for lines, kept in ((3, 1), (5, 1), (6, 0), (7, 1), (8, 0), (None, 0)):
         maps.unlink(missing_ok=True)
         if lines is not None:
             maps.write_text("a piece of memory\n" * lines)

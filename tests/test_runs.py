@@ -30,6 +30,7 @@ from farstep.files import locked
 from farstep.fitting.config import fit_config
 from farstep.runs import store as store_module
 from farstep.runs.board import Board, report_to
+from farstep.runs.describe import matches
 from farstep.runs.estimate import estimate
 from farstep.runs.makespan import Job, makespan
 from farstep.runs.pool import run_all
@@ -290,6 +291,17 @@ def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Cal
         assert message in done.err
     done = farstep("runs", "list", "--folder", tmp_path / "nowhere")
     assert "there is no directory" in done.err
+
+
+def test_what_is_as_in_the_paper_is_found_by_its_value():
+    fitted = {"kind": "fit", "settings": {"data": "a", "config": {"width": 8}, "horizon": 100}}
+    agent = {"steps": 10}
+    offline = {"kind": "offline", "settings": {"fit": fitted["settings"], "agent": agent}}
+    for record in (fitted, offline):
+        assert matches(record, {"config.horizon": "1", "width": "8", "data": "a"})
+        assert not matches(record, {"config.horizon": "2"})
+    assert matches(offline, {"num_envs": "1", "agent.steps": "10"})
+    assert not matches(fitted, {"num_envs": "1"})
 
 
 @needs_unshare

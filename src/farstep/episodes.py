@@ -38,6 +38,19 @@ class Episode(NamedTuple):
         """The sum of rewards; NaN where none were recorded."""
         return float("nan") if self.rewards is None else float(np.sum(self.rewards))
 
+    def part(self, start: int, stop: int) -> "Episode":
+        """Return the steps from `start` to before `stop`; before the end its recording is cut."""
+        last = stop == len(self.actions)
+        clean = self.clean_states
+        return self._replace(
+            states=self.states[start : stop + 1],
+            actions=self.actions[start:stop],
+            rewards=None if self.rewards is None else self.rewards[start:stop],
+            terminated=self.terminated and last,
+            truncated=self.truncated or not last,
+            clean_states=None if clean is None else clean[start : stop + 1],
+        )
+
 
 class Split(NamedTuple):
     """Three disjoint sets of whole episodes."""
@@ -217,7 +230,10 @@ class Episodes:
 
     def take(self, numbers: ArrayLike) -> "Episodes":
         """Return the episodes with these numbers, in this order."""
-        chosen = [self[int(number)] for number in np.asarray(numbers).reshape(-1)]
+        given = np.asarray(numbers).reshape(-1)
+        if given.dtype == bool:
+            raise FarstepError("take goes by numbers; of a mask: take(np.flatnonzero(mask)).")
+        chosen = [self[int(number)] for number in checks.whole_numbers("numbers", given)]
         return Episodes.from_list(chosen, self.signals, self.system, self.metadata)
 
     def pieces(self, steps: int) -> "Episodes":
@@ -228,16 +244,7 @@ class Episodes:
         """
         check_least({"steps of a piece": 1}, {"steps of a piece": steps})
         cut = [
-            one._replace(
-                states=one.states[first : first + steps + 1],
-                actions=one.actions[first : first + steps],
-                rewards=None if one.rewards is None else one.rewards[first : first + steps],
-                terminated=one.terminated and first + steps >= len(one.actions),
-                truncated=one.truncated or first + steps < len(one.actions),
-                clean_states=None
-                if one.clean_states is None
-                else one.clean_states[first : first + steps + 1],
-            )
+            one.part(first, min(first + steps, len(one.actions)))
             for one in self
             for first in range(0, len(one.actions), steps)
         ]
@@ -343,7 +350,9 @@ def _may_change(array: np.ndarray) -> bool:
 
 def _as_arrays(episode: Episode) -> Episode:
     """Return the episode with arrays where it has lists."""
-    parts = {name: getattr(episode, name) for name in ("states", "actions", "rewards")}
+    parts = {
+        name: getattr(episode, name) for name in ("states", "actions", "rewards", "clean_states")
+    }
     arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
     return episode._replace(**arrays)
 

@@ -16,12 +16,16 @@ T = TypeVar("T")
 
 
 def replaced(config: T, settings: Mapping[str, Any]) -> T:
-    """Return a configuration with some fields replaced; an unknown name is an error."""
+    """Return a configuration with some fields replaced; an unknown name is an error.
+
+    Those that it had are checked too: who makes a configuration may give it anything.
+    """
     known = [field.name for field in dataclasses.fields(config)]  # pyright: ignore[reportArgumentType]
     for name in settings:
         if name not in known:
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
-    plain = {name: native(value) for name, value in settings.items()}
+    had = {name: getattr(config, name) for name in known}
+    plain = {name: native(value) for name, value in {**had, **settings}.items()}
     check_words(type(config), plain)
     for name, hint in get_type_hints(type(config)).items():
         if name in plain and not _fits(plain[name], hint):

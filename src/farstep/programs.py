@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
-_MANY = 8_000
-"""Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds. They
-are 1 to 2 GB; compiling again, once in many epochs, costs less than keeping more."""
+_MANY = 20_000
+"""Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
+_MORE = 8_000
+"""The same, since programs were dropped last: about half a gigabyte, which compiling again once in
+many epochs is worth."""
 _MAPS = Path("/proc/self/maps")
 _LARGE = 1 << 17
 """Beyond it, room for twice as much would be memory."""
 _LEAST_ROOM = 64
 """So that the first few of anything, such as the first states of episodes, are one size."""
+_last: dict[str, int] = {}
+"""Pieces at the first look, or after programs were dropped."""
 
 
 def room_for(count: int) -> int:
@@ -32,5 +36,12 @@ def drop_programs_if_many() -> None:
     """
     import jax
 
-    if not _MAPS.exists() or _MAPS.read_bytes().count(b"\n") > _MANY:
+    now = _pieces()
+    if now is None or now > _MANY or now > _last.setdefault("pieces", now) + _MORE:
         jax.clear_caches()
+        _last["pieces"] = _pieces() or 0
+
+
+def _pieces() -> int | None:
+    """Return how many pieces of memory this process has; None where that is not known."""
+    return _MAPS.read_bytes().count(b"\n") if _MAPS.exists() else None

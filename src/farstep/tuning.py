@@ -242,12 +242,17 @@ def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_
             )
 
 
-def _optuna() -> Any:
+def require_optuna() -> None:
+    """Fail if Optuna is not there."""
     if importlib.util.find_spec("optuna") is None:
         raise FarstepError(
             "Optuna is not installed; it is the extra tune, and farstep doctor says how to "
             "install it."
         )
+
+
+def _optuna() -> Any:
+    require_optuna()
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

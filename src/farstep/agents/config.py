@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, check_words, replaced
+from farstep.fields import check_least, check_words, native, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
+KEEP_BEST = "keep=best is for the built-in agent inside a model; choose keep=last."
 _TAKE_ALL = ("sac", "sb3:SAC")
 _OWN = ("average",)
 """What only ours goes by."""
@@ -91,9 +92,7 @@ class AgentConfig:
         if self.ent_coef is not None and not 0 <= self.ent_coef < float("inf"):
             raise FarstepError(f"ent_coef must be 0 or more, not {self.ent_coef:g}.")
         if self.keep == "best" and self.agent != "sac":
-            raise FarstepError(
-                "keep=best is for the built-in agent inside a model; choose keep=last."
-            )
+            raise FarstepError(KEEP_BEST)
         usual = vars(AgentConfig)
         _check_taken(self.agent, [n for n, v in vars(self).items() if v != usual[n]])
 
@@ -107,7 +106,8 @@ def _check_taken(agent: str, names: Iterable[str]) -> None:
     """Fail if an agent does not go by one of these settings: it would be stored and not be true."""
     for name in names:
         if not takes(agent, name):
-            raise FarstepError(f"{agent} keeps Stable-Baselines3's own {name}; leave that out.")
+            whose = "has no" if name in _OWN else "keeps Stable-Baselines3's own"
+            raise FarstepError(f"{agent} {whose} {name}; leave that out.")
 
 
 _FAST = AgentConfig(
@@ -126,8 +126,8 @@ PRESETS = {
     "brief": replace(_FAST, steps=140_000, learning_starts=20_000, eval_every=5_000),
 }
 """`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps of a small
-network; it learns fast and forgets now and then, so its running average acts, and the policy that
-the model thinks best is kept.
+network; it learns fast and forgets now and then, so its running average is what is evaluated, and
+the one that the model thinks best is kept.
 `brief`: the same with 24 000 updates, for an agent that goes on after each real episode."""
 
 
@@ -143,7 +143,7 @@ def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
     if agent != "sac":
         used = {n: v for n, v in vars(base).items() if takes(agent, n)}
         base = AgentConfig(**{**used, "keep": "last"})
-    steps = settings.get("steps")
+    steps = native(settings.get("steps"))
     if isinstance(steps, int) and takes(agent, "learning_starts"):
         base = replace(base, learning_starts=min(base.learning_starts, max(steps // 7, 1)))
     return configured(base, settings)

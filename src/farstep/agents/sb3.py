@@ -35,8 +35,8 @@ _VERSIONS = ("farstep", "stable-baselines3", "torch")
 class SB3Training:
     """One algorithm of Stable-Baselines3, one system.
 
-    SAC takes all settings; the others keep their own defaults and take `steps`, `num_envs`,
-    `gamma` and the evaluations. A training that was killed starts over.
+    SAC takes all settings but `keep` and `average`; the others keep their own defaults and take
+    `steps`, `num_envs`, `gamma` and the evaluations. A training that was killed starts over.
     """
 
     def __init__(self, where: Imagination | System, config: AgentConfig, seed: int) -> None:

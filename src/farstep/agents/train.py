@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from farstep.agents.config import AgentConfig, agent_config, configured
+from farstep.agents.config import KEEP_BEST, AgentConfig, agent_config, configured
 from farstep.agents.files import Agent
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.online import OnlineTraining
@@ -64,7 +64,7 @@ def train(
     else:
         chosen = agent_config(config or "paper", **settings)
     if chosen.keep == "best" and real:
-        raise FarstepError("keep=best is for the built-in agent inside a model; choose keep=last.")
+        raise FarstepError(KEEP_BEST)
     learner = None if start is None else _learner(start, chosen, real)
     # Of two processes that train the same agent, one does, and the other reads what it gave.
     with nullcontext() if folder is None else locked(folder):

@@ -9,6 +9,7 @@ import numpy as np
 
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.choices import Warm
+from farstep.errors import DivergedError
 from farstep.exhibits.exhibit import Plan, Results, Shown
 from farstep.exhibits.offline_agent import agent_seconds
 from farstep.exhibits.scored import PROFILES, agents_model, line_name
@@ -86,9 +87,15 @@ class IteratedLoop(Run):
         return self.loop.epochs * (fit + agent_seconds(self.loop.agent))
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
-        """Return a row for each epoch."""
+        """Return a row for each epoch; from one that diverges on there are no returns."""
         del store
-        return {"rows": self.loop.run(place)}
+        try:
+            rows = self.loop.run(place)
+        except DivergedError as error:
+            rows = self.loop.finished(place)
+            none = {"return": None, "notes": [str(error)]}
+            rows += [none] * (self.loop.epochs - len(rows))
+        return {"rows": rows}
 
 
 @dataclass(frozen=True)
@@ -165,11 +172,15 @@ def _table(of: Mapping[int, np.ndarray]) -> Table:
     columns = ["model", f"mean of the last {last} epochs", "best epoch"]
     rows = []
     for horizon, values in of.items():
-        ends = np.nanmean(values[:, -last:], axis=1)
-        bests = np.nanmax(values, axis=1)
-        cells = (with_half(v.mean(), v.std() if len(v) > 1 else np.nan) for v in (ends, bests))
-        rows.append([line_name(horizon), *cells])
+        known = np.ma.masked_invalid(values)  # a loop that diverged has no returns from there on
+        ends, bests = (v.compressed() for v in (known[:, -last:].mean(axis=1), known.max(axis=1)))
+        rows.append([line_name(horizon), *(_cell(v) for v in (ends, bests))])
     return Table("Returns: mean over seeds ± one deviation", columns, rows)
+
+
+def _cell(values: np.ndarray) -> str:
+    deviation = values.std() if len(values) > 1 else np.nan
+    return with_half(values.mean(), deviation) if len(values) else "–"
 
 
 def _said(budget: Budget) -> str:

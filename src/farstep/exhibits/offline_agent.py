@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from farstep.agents.config import AgentConfig
 from farstep.datasets.reading import read
+from farstep.errors import DivergedError
 from farstep.fields import changed
 from farstep.files import locked
 from farstep.imagination.config import ImagineConfig
@@ -49,13 +50,16 @@ class OfflineAgent(Run):
         return agent_seconds(self.agent)
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
-        """Train the agent and run it on the real system."""
+        """Train the agent and run it on the real system; what diverges has no return."""
         where = store.place(self.fit)
-        with locked(where):
-            model = self.fit.model(where)
         seed = self.fit.config.seed
         one = OfflineSeed(self.fit.data, self.fit.config, self.agent, self.imagination, seed)
-        return one.inside(model, read(self.fit.data), place)
+        try:
+            with locked(where):
+                model = self.fit.model(where)
+            return one.inside(model, read(self.fit.data), place)
+        except DivergedError as error:
+            return {"return": None, "imagined_return": None, "notes": [str(error)]}
 
 
 def agent_seconds(agent: AgentConfig) -> float:

@@ -50,6 +50,7 @@ class Budget:
     compositions: int
     """Of the recommended ones."""
     agent: AgentConfig
+    """In the paper's models without a running average, which the paper's agents have not."""
     imagination: ImagineConfig = BRANCHED
     """Of agents in the paper's models; those in ours live as `offline` lets them."""
 
@@ -91,7 +92,7 @@ def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
         (data, line): [
             OfflineAgent(
                 ScoredFit(whole(data), replace(config, seed=seed)),
-                budget.agent,
+                budget.agent if config.members > 1 else replace(budget.agent, average=None),
                 AMONG_SEVERAL if config.members > 1 else budget.imagination,
             )
             for seed in budget.seeds

@@ -10,7 +10,7 @@ from farstep.fields import changed
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.report.table import Table
 from farstep.runs.run import Run, Runs
-from farstep.tuning import SPACE, Tuned, tune
+from farstep.tuning import SPACE, Tuned, require_optuna, tune
 
 CARE_ABOUT = 50
 _SHOWN = 5
@@ -47,13 +47,17 @@ class Search(Run):
         epochs = self.config.epochs or 0
         return self.trials * len(self.datasets) * (15 + 1.1 * epochs)
 
+    def check(self) -> None:
+        """Fail if there is no Optuna."""
+        require_optuna()
+
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Search, in this process alone."""
         del store
         found = tune(
             self.datasets,
             self.config,
-            out=place,
+            out=place / "study",  # a place of its own: the run's is locked while it computes
             trials=self.trials,
             care_about=CARE_ABOUT,
             workers=1,

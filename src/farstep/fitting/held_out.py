@@ -38,11 +38,11 @@ def hold_out_parts(episodes: Episodes, seed: int, least: int) -> tuple[Episodes,
         start = int(rng.integers(0, steps - size + 1))
         start = 0 if start < least else start
         start = steps - size if steps - size - start < least else start
-        held.append(_part(whole, slice(start, start + size)))
+        held.append(whole.part(start, start + size))
         kept += [
-            _part(whole, part)
-            for part in (slice(0, start), slice(start + size, steps))
-            if part.stop > part.start
+            whole.part(first, end)
+            for first, end in ((0, start), (start + size, steps))
+            if end > first
         ]
     return _as_episodes(kept, episodes), _as_episodes(held, episodes)
 
@@ -57,22 +57,10 @@ def _without_end(episodes: Episodes, number: int, least: int) -> tuple[Episodes,
             f"the longest episode has {steps} steps, too few to fit a model {least} steps ahead "
             "and validate it; give more data, or choose a shorter horizon."
         )
-    first, last = _part(whole, slice(0, cut)), _part(whole, slice(cut, steps))
+    first, last = whole.part(0, cut), whole.part(cut, steps)
     rest = [first if at == number else one for at, one in enumerate(episodes)]
     return _as_episodes(rest, episodes), _as_episodes([last], episodes)
 
 
 def _as_episodes(parts: list[Episode], of: Episodes) -> Episodes:
     return Episodes.from_list(parts, of.signals, of.system, of.metadata)
-
-
-def _part(whole: Episode, steps: slice) -> Episode:
-    states, last = slice(steps.start, steps.stop + 1), steps.stop == len(whole.actions)
-    return whole._replace(
-        states=whole.states[states],
-        actions=whole.actions[steps],
-        rewards=None if whole.rewards is None else whole.rewards[steps],
-        clean_states=None if whole.clean_states is None else whole.clean_states[states],
-        terminated=whole.terminated and last,
-        truncated=whole.truncated or not last,
-    )

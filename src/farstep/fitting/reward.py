@@ -92,7 +92,8 @@ class Pairs(NamedTuple):
 
     x: Float[Array, "room i"]
     y: Float[Array, " room"]
-    count: Int[Array, ""]
+    size: Int[Array, ""]
+    """How many there are."""
 
     @classmethod
     def of(cls, x: Float[np.ndarray, "n i"], y: Float[np.ndarray, " n"]) -> "Pairs":
@@ -123,8 +124,8 @@ def _errors(
 @jax.jit
 def _held_out(network: Network, head: RewardHead, held: Pairs) -> Float[Array, ""]:
     """Return the mean squared error of what is there."""
-    there = jnp.arange(len(held.y)) < held.count
-    return jnp.where(there, _errors(network, head, held.x, held.y), 0.0).sum() / held.count
+    there = jnp.arange(len(held.y)) < held.size
+    return jnp.where(there, _errors(network, head, held.x, held.y), 0.0).sum() / held.size
 
 
 @partial(jax.jit, static_argnames=("size", "adam"))
@@ -138,7 +139,7 @@ def _epoch(
     total: Float[Array, ""] | None,
 ) -> tuple[Network, optax.OptState]:
     """Make the updates of an epoch; how many pairs there are is no part of the program."""
-    missing = jnp.arange(len(known.y)) >= known.count
+    missing = jnp.arange(len(known.y)) >= known.size
     order = jnp.lexsort((batches.drawn, missing))  # what is there comes first
 
     def once(number: Int[Array, ""], carry: tuple) -> tuple:

@@ -31,7 +31,8 @@ class ImagineConfig:
     """Keep states within the training range, widened by this share of it; None lets them go."""
     beyond: Beyond = "clip"
     """What leaves the bounds is put back, or ends the episode at a loss, the data's lowest reward
-    200 times: an agent then gains nothing from a wall that is not there."""
+    200 times (nothing, if none is negative): an agent then gains nothing from a wall that is not
+    there. It is meant for discounts up to 0.995."""
     noise: float = 0.0
     """Noise of the sensors that an agent sees states through, in standard deviations that the model
     predicts one step ahead. Where only noise made these, the sensors' is 0.7 of them. The built-in
@@ -48,6 +49,10 @@ class ImagineConfig:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise FarstepError(f"{name} must be 0 or more, not {value:g}.")
+        if self.bounds is None and self.beyond == "end":
+            raise FarstepError(
+                "without bounds nothing is beyond them; give bounds, or choose beyond=clip."
+            )
 
     def check_members(self, members: int) -> None:
         """Fail if what is asked for needs more members than the model has."""

@@ -27,7 +27,8 @@ _SENSORS = 2
 """What the noise of the sensors is drawn by: the step itself draws by other numbers."""
 _LOST = 200
 """What an end beyond the bounds costs: so many steps at the lowest reward, which is all that a
-discount of 0.995 leaves to lose. Less would make leaving a way out of bad rewards."""
+discount of 0.995 leaves to lose. Less would make leaving a way out of bad rewards; where all are
+good, to earn nothing more is loss enough."""
 
 
 class Place(NamedTuple):
@@ -118,7 +119,7 @@ class World(eqx.Module):
         steps = place.steps + 1
         bounded = (jnp.abs(inside - state) > self._noticed()).any()
         lost = self.ends_beyond & (bounded | ~finite)
-        loss = _LOST * (self.worst - self._deduction(place.state, action))
+        loss = _LOST * (jnp.minimum(self.worst, 0.0) - self._deduction(place.state, action))
         outcome = Outcome(
             state=inside,
             seen=seen,

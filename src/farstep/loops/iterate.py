@@ -5,7 +5,6 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +18,7 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, did_you_mean
 from farstep.fields import check_least, identity_of
 from farstep.files import locked
-from farstep.fitting.config import FitConfig
+from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.fitting.held_out import hold_out_parts
 from farstep.imagination.config import ImagineConfig
@@ -35,6 +34,7 @@ from farstep.loops.shared import (
     model_settings,
     own_notes,
     read_result,
+    run_seeds,
     told,
     write_result,
 )
@@ -44,7 +44,6 @@ from farstep.programs import drop_programs_if_many
 from farstep.report.iterations import iteration_chart
 from farstep.report.static import save_chart
 from farstep.runs.describe import flat
-from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.systems.registry import system as system_named
 from farstep.tensorboard import TensorBoard
@@ -100,8 +99,7 @@ class IteratedSeed:
         place = folder / f"seed-{self.seed}"
         with locked(place):
             self._check(place)
-            stored = [read_result(self._result(place, epoch), self.identity)
-                      for epoch in range(self.epochs)]  # fmt: skip
+            stored = self._stored_rows(place)
             rows = [row for row in stored if row is not None]
             if self.show:
                 for row in rows:
@@ -120,6 +118,14 @@ class IteratedSeed:
                     self._draw(place, rows)
                     drop_programs_if_many()
             return rows
+
+    def finished(self, folder: Path) -> list[dict[str, Any]]:
+        """Return the rows of the epochs that are finished."""
+        return [row for row in self._stored_rows(folder / f"seed-{self.seed}") if row is not None]
+
+    def _stored_rows(self, place: Path) -> list[dict[str, Any] | None]:
+        paths = [self._result(place, epoch) for epoch in range(self.epochs)]
+        return [read_result(path, self.identity) for path in paths]
 
     def _draw(self, place: Path, rows: list[dict[str, Any]]) -> None:
         chart = iteration_chart([rows], f"{self.system}, seed {self.seed}", "returns")
@@ -151,6 +157,10 @@ class IteratedSeed:
             stored, mine = (flat(s) for s in (json.loads(path.read_text()), self._stored))
         except (OSError, ValueError, TypeError, AttributeError):
             return ""
+        # A setting that is not stored is of a later version: it had no effect then.
+        neutral = {"fit": PAPER, "agent": AgentConfig(), "imagination": ImagineConfig()}
+        plain = json.loads(json.dumps({name: asdict(one) for name, one in neutral.items()}))
+        stored = {**flat(plain), **stored}
         free = ("identity", "epochs", "show")
         names = [n for n in mine if n not in free and stored.get(n, mine[n]) != mine[n]]
         return f" ({', '.join(names)})" if names else ""
@@ -258,6 +268,11 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
     """
     check_least({"epochs": 1, "seeds": 1}, {"epochs": epochs, "seeds": seeds})
     base, weights = model_settings(config, settings)
+    if isinstance(agent, Mapping) and agent.get("eval_episodes"):
+        raise FarstepError(
+            "a loop runs the real system once in each epoch, and evaluates its agents in the model "
+            "alone; leave eval_episodes out."
+        )
     first = IteratedSeed(
         system=system,
         fit=replace(base, seed=0),
@@ -273,18 +288,10 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
     if show:
         print(HEADER, flush=True)
     runs, folder = [replace(first, seed=base.seed + number) for number in range(seeds)], Path(out)
-    if workers == 1:
-        found = {run: run.run(folder) for run in runs}
-    else:
-        found = run_all(runs, partial(_run, folder), min(workers, seeds))
-    done = Iterated(tuple(found[run] for run in runs), _about(first, seeds), folder)
+    done = Iterated(tuple(run_seeds(runs, folder, workers)), _about(first, seeds), folder)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=2)
     return done
-
-
-def _run(folder: Path, run: IteratedSeed) -> list[dict[str, Any]]:
-    return run.run(folder)
 
 
 def _about(first: IteratedSeed, seeds: int) -> str:

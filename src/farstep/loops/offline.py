@@ -4,7 +4,6 @@ import dataclasses
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,12 @@ from farstep.loops.shared import (
     model_settings,
     own_notes,
     read_result,
+    run_seeds,
     told,
     write_result,
 )
 from farstep.model import Model
 from farstep.processes import usable_cores
-from farstep.runs.pool import run_all
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.scoring.intervals import half_width
 from farstep.systems.registry import system as system_named
@@ -84,7 +83,7 @@ class OfflineSeed:
         with locked(place):
             data = read(self.data)
             identity = identity_of(run=self._told(), data=data.fingerprint)
-            stored = None if self.force else read_result(place / _RESULT, identity)
+            stored = read_result(place / _RESULT, identity)
             if stored is not None:
                 return stored
             result = {"identity": identity, "seed": self.seed, **self._compute(data, place)}
@@ -239,19 +238,11 @@ def offline(
 
 def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Offline:
     runs = [replace(first, seed=first.seed + number) for number in range(seeds)]
-    if workers == 1:
-        found = {run: run.run(folder) for run in runs}
-    else:
-        found = run_all(runs, partial(_run, folder), min(workers, seeds))
     about = f"{first.data}: {described(first.fit, first.agent)}; {seeds} seed(s)"
-    done = Offline(tuple(found[run] for run in runs), about)
+    done = Offline(tuple(run_seeds(runs, folder, workers)), about)
     for note in done.notes:
         warnings.warn(note, DataWarning, stacklevel=3)
     return done
-
-
-def _run(folder: Path, run: OfflineSeed) -> dict[str, Any]:
-    return run.run(folder)
 
 
 def _kept(data: Episodes, folder: Path) -> Path:

@@ -43,14 +43,15 @@ class RealEpisodes:
             )
         return found
 
-    def _check_first(self, episode: Episode) -> None:
+    def _check_first(self, episode: Episode, trouble: list[str]) -> None:
         """Fail before a first episode is kept that nothing can be learned from."""
         steps = len(episode.actions)
         if steps < self.least:
+            because = f"{trouble[0].rstrip('.')}: " if trouble else ""
             raise FarstepError(
-                f"the first real episode has {steps} step(s); to fit and validate a model it must "
-                f"have {self.least}. Choose a shorter horizon or weights=auto, or a system whose "
-                "random episodes are longer."
+                f"{because}the first real episode has {steps} step(s); to fit and validate a model "
+                f"it must have {self.least}. Choose a shorter horizon or weights=auto, or a system "
+                "whose random episodes are longer."
             )
 
     def before(self, count: int) -> list[Episode]:
@@ -66,7 +67,7 @@ class RealEpisodes:
         found = attempt(self.system, policy, stream, f"real episode {number}")  # pyright: ignore[reportArgumentType]
         if found.episode is not None:
             if number == 0:
-                self._check_first(found.episode)
+                self._check_first(found.episode, found.trouble)
             content = Episodes.from_list(
                 [found.episode],
                 self.system.signals,

@@ -5,10 +5,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from farstep.agents.config import AgentConfig, agent_config, takes
+from farstep.agents.config import AgentConfig, agent_config, configured, takes
 from farstep.errors import DataWarning, FarstepError
 from farstep.fields import changed, replaced
 from farstep.files import publish
@@ -16,6 +17,7 @@ from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.settings import fit_settings
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import require_sb3
+from farstep.runs.pool import run_all
 from farstep.systems.system import System
 from farstep.weights import Profile
 
@@ -54,8 +56,7 @@ def agent_settings(
 ) -> AgentConfig:
     """Return the agent's settings, checked: a preset's name, changes to the usual one, or all."""
     if isinstance(agent, AgentConfig):
-        chosen = agent
-        chosen.check()
+        chosen = configured(agent, {})
     else:
         settings = {"preset": agent} if isinstance(agent, str) else {"preset": usual, **agent}
         chosen = agent_config(**settings)
@@ -69,7 +70,8 @@ def imagine_settings(
 ) -> ImagineConfig:
     """Return the imagined system's settings, checked against a model of some members."""
     usual = AMONG_SEVERAL if members > 1 else BRANCHED
-    chosen = given if isinstance(given, ImagineConfig) else replaced(usual, given or {})
+    own = isinstance(given, ImagineConfig)
+    chosen = replaced(given, {}) if own else replaced(usual, given or {})
     chosen.check()
     chosen.check_members(members)
     return chosen
@@ -78,6 +80,27 @@ def imagine_settings(
 def learns_reward(how: ImagineConfig, system: System) -> bool:
     """Return whether the reward has to be learned from the data."""
     return how.reward == "learned" or (how.reward is None and system.reward is None)
+
+
+@runtime_checkable
+class Seed(Protocol):
+    """One seed of a loop: frozen, to be hashed and sent to a worker."""
+
+    def run(self, folder: Path) -> Any:
+        """Return its result; stages that `folder` holds already are not done again."""
+        ...
+
+
+def run_seeds(seeds: Sequence[Seed], folder: Path, workers: int) -> list[Any]:
+    """Return the result of each, in processes of one thread each; 1 runs in this one."""
+    if workers == 1:
+        return [one.run(folder) for one in seeds]
+    found = run_all(seeds, partial(_run, folder), min(workers, len(seeds)))
+    return [found[one] for one in seeds]
+
+
+def _run(folder: Path, one: Seed) -> Any:
+    return one.run(folder)
 
 
 def told(fit: FitConfig, agent: AgentConfig, imagination: ImagineConfig) -> dict[str, Any]:

@@ -1,12 +1,24 @@
 """Records of runs in words: settings by name, and the number that says most."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from farstep.agents.config import AgentConfig
+from farstep.fitting.config import PAPER
+from farstep.imagination.config import ImagineConfig
 from farstep.runs.r2 import decoded
 from farstep.scoring.errors import mean_r_squared
+
+_USUAL = {
+    "config": asdict(PAPER),
+    "fit": asdict(PAPER),
+    "agent": asdict(AgentConfig()),
+    "imagination": asdict(ImagineConfig()),
+}
+"""What the settings of a run are told by, for each part: only what differs is stored."""
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -38,7 +50,7 @@ def headline(record: Mapping[str, Any]) -> dict[str, float]:
 
 def matches(record: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
     """Return whether every wanted setting has that value, as text; a name's last part is enough."""
-    known = {"kind": record["kind"], **flat(record["settings"])}
+    known = {"kind": record["kind"], **flat(_filled(record["settings"]))}
     return all(
         any(
             str(value) == text
@@ -47,6 +59,19 @@ def matches(record: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
         )
         for name, text in wanted.items()
     )
+
+
+def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with what is not stored because it is as in the paper."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+        elif "config" in value:
+            found[name] = _filled(value)
+        else:
+            found[name] = {**_USUAL.get(name, {}), **value}
+    return found
 
 
 def differences(records: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Any]]:

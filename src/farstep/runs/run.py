@@ -48,6 +48,9 @@ class Run(ABC):
         """About how long it takes on one core, where no finished one tells."""
         return 60.0
 
+    def check(self) -> None:  # noqa: B027  most have nothing to check
+        """Fail now if it could not be computed here."""
+
     @abstractmethod
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Return the result as plain values; `place` keeps what a killed one goes on from."""

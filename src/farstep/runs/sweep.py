@@ -26,6 +26,9 @@ def sweep(
     """
     todo = with_needs(store.missing(runs), store)
     chosen = set(todo)
+    if ray is None:
+        for run in todo:
+            run.check()
 
     def needs(run: Run) -> list[Run]:
         return [one for one in run.needs if one in chosen]
