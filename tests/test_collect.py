@@ -4,6 +4,7 @@ import os
 import numpy as np
 import pytest
 
+from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 from farstep.signals import Signals
 from farstep.systems.collect import collect, run_episodes
@@ -92,6 +93,8 @@ def test_what_was_recorded_before_a_failure_is_kept():
         data = collect(SHORT, _Wearing(42), episodes=5)
     assert data.lengths.tolist() == [30, 12]
     assert data.truncated.tolist() == [True, True] and not data.terminated.any()
+    assert data.metadata["collected"]["episodes"] == 2
+    assert "the arm is off" in data.metadata["collected"]["trouble"]
     with pytest.warns(DataWarning, match="1 of 5"):  # nothing of the second one
         assert len(collect(SHORT, _Wearing(30), episodes=5)) == 1
     with pytest.raises(FarstepError, match=r"in episode 0, step 0 failed: .*the arm is off"):
@@ -130,3 +133,16 @@ def test_unknown_policies_and_missing_bounds_are_errors():
         policy_named("rndom", SHORT)
     with pytest.raises(FarstepError, match="need bounds"):
         policy_named("random", dataclasses.replace(SHORT, signals=Signals.unnamed(1, 1)))
+
+
+def test_a_collection_that_is_cut_short_is_stored_and_fails(tmp_path, farstep, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tired.py").write_text(
+        "import numpy as np\n\nleft = [1005]\n\n\ndef act(state, rng):\n    left[0] -= 1\n"
+        "    if left[0] < 0:\n        raise OSError('tired')\n    return np.zeros(1)\n"
+    )
+    options = ("--episodes", 3, "--workers", 1, "--out", tmp_path / "few.npz")
+    done = farstep("collect", "cartpole-swingup", "--policy", "tired:act", *options)
+    assert done.code == 2
+    assert "2 of 3 episode(s) were recorded" in done.err and "OSError: tired" in done.err
+    assert read(tmp_path / "few.npz").lengths.tolist() == [1000, 5]

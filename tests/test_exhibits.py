@@ -20,7 +20,7 @@ from farstep.files import locked
 from farstep.fitting.config import PAPER, fit_config
 from farstep.loops.iterate import IteratedSeed
 from farstep.report.scores import r2_chart
-from farstep.runs.run import Run, plain
+from farstep.runs.run import Run
 from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
@@ -103,23 +103,28 @@ def test_what_cannot_be_computed_is_said_before_anything_is(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_diverges_has_no_return(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_diverges_earns_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def diverged(*_):
         raise DivergedError("the loss is not finite")
 
     monkeypatch.setattr(ScoredFit, "model", diverged)
     monkeypatch.setattr(IteratedSeed, "run", diverged)
+    monkeypatch.setattr(IteratedSeed, "finished", lambda *_: [{"return": 7.0}])
     plan = Plan("quick")
-    for name in ("offline-table", "return-r2", "iterated-curves"):
-        results = {}
-        for number, run in enumerate(EXHIBITS[name].runs(plan)):
-            bad = number == 0
-            results[run] = plain(run.compute(tmp_path, Store(tmp_path))) if bad else _made_up(run)
-        shown = EXHIBITS[name].show(plan, results)
-        assert shown.charts and shown.tables
+    for name in ("demo", "offline-table", "return-r2", "iterated-curves"):
+        exhibit, results = EXHIBITS[name], {}
+        kind = "iterated" if name == "iterated-curves" else "offline"
+        for run in exhibit.runs(plan):
+            first = run.kind == kind and not any(other.kind == kind for other in results)
+            results[run] = run.compute(tmp_path, Store(tmp_path)) if first else _made_up(run)
+        shown = exhibit.show(plan, results)
+        assert json.dumps(shown.numbers, allow_nan=False)
+        assert not any(
+            "nan" in cell for t in shown.tables.values() for row in t.rows for cell in row
+        )
     loop = EXHIBITS["iterated-curves"].runs(plan)[0].compute(tmp_path, Store(tmp_path))
-    assert [row["return"] for row in loop["rows"]] == [None, None]
-    assert loop["rows"][0]["notes"] == ["the loss is not finite"]
+    assert [row["return"] for row in loop["rows"]] == [7.0, 0.0]
+    assert loop["rows"][1]["notes"] == ["the loss is not finite"]
 
 
 @pytest.mark.parametrize("exhibit", SCORED, ids=[exhibit.name for exhibit in SCORED])

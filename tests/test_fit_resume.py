@@ -100,6 +100,9 @@ def test_a_forced_fit_that_is_killed_goes_on_without_force(
 
     other, out = {**TINY, "epochs": 2, "width": 8}, tmp_path / "model"
     fit(pendulum(2), pendulum(1), out=out, **TINY)
+    with pytest.raises(FarstepError):  # refused before it began: what was there is there
+        fit(pendulum(2), pendulum(1), out=out, force=True, **{**other, "horizon": 10_000})
+    assert (out / "model.safetensors").exists()
     write_checkpoint, written = module.Checkpoints.write, []
 
     def stopping(self, member, checkpoint):

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from cart import CART, data, linear, reward
-from farstep.dynamics.network import evaluate
+from farstep.dynamics.network import NetworkShape, evaluate
+from farstep.dynamics.reward import RewardHead
 from farstep.errors import FarstepError
 from farstep.evaluation.evaluate import score
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
-from farstep.fitting.reward import Pairs, _epoch, _held_out, fit_reward
+from farstep.fitting.optimiser import optimiser
+from farstep.fitting.reward import Batches, Pairs, _epoch, _held_out, fit_reward
 from farstep.imagination.imagine import imagine
 from farstep.model import load_model
 from farstep.scoring.rewards import Rewarded, with_rewards
@@ -134,3 +136,15 @@ def test_only_what_is_there_counts():
     said = evaluate(head.network, head.statistics, jnp.full((3, 5), 7.0), head.shape)[:, 0]
     assert found == pytest.approx(float(np.square(np.asarray(said) - np.arange(3.0)).mean()))
     assert len(pairs.y) > 3
+
+
+def test_nothing_is_learned_from_the_room():
+    """Three pairs in room for 64: were the others, at zero, trained on, they would win."""
+    head = RewardHead.create(jax.random.key(0), 2, NetworkShape(8, 1, "tanh", "none", 0.0))
+    pairs, adam = Pairs.of(np.zeros((3, 2)), np.full(3, 5.0)), optimiser(0.1)
+    trained = (head.network, adam.init(head.network))  # pyright: ignore[reportArgumentType]
+    for epoch in range(60):
+        drawn = jax.random.bits(jax.random.key(epoch), pairs.x.shape[:1])
+        batches = Batches(drawn, jnp.array(1, jnp.int32), jnp.array(epoch, jnp.int32))
+        trained = _epoch(trained, head, pairs, batches, 3, adam, None)
+    assert float(_held_out(trained[0], head, pairs)) < 0.5

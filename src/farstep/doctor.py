@@ -155,7 +155,10 @@ def _pictures() -> Finding:
 def _systems() -> Finding:
     from farstep.systems.collect import collect
 
-    steps = collect("cartpole-swingup", "random", episodes=1, seed=0).lengths
+    data = collect("cartpole-swingup", "random", episodes=1, seed=0)
+    steps, trouble = data.lengths, data.metadata["collected"].get("trouble")
+    if trouble:
+        raise RuntimeError(trouble)
     return Finding("real systems", "ok", f"an episode of cartpole-swingup, {steps[0]} steps")
 
 

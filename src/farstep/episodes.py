@@ -40,7 +40,7 @@ class Episode(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Episode":
         """Return the steps from `start` to before `stop`; before the end its recording is cut."""
-        last = stop == len(self.actions)
+        last = stop >= len(self.actions)
         clean = self.clean_states
         return self._replace(
             states=self.states[start : stop + 1],
@@ -233,7 +233,9 @@ class Episodes:
         given = np.asarray(numbers).reshape(-1)
         if given.dtype == bool:
             raise FarstepError("take goes by numbers; of a mask: take(np.flatnonzero(mask)).")
-        chosen = [self[int(number)] for number in checks.whole_numbers("numbers", given)]
+        if given.size:  # an empty list has no type, and `from_list` says what is wrong with it
+            given = checks.whole_numbers("numbers", given)
+        chosen = [self[int(number)] for number in given]
         return Episodes.from_list(chosen, self.signals, self.system, self.metadata)
 
     def pieces(self, steps: int) -> "Episodes":

@@ -79,7 +79,7 @@ def identity_of(**parts: Any) -> str:
 
 def native(value: Any) -> Any:
     """Return NumPy's numbers as Python's, which JSON knows, and lists as tuples."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return tuple(native(one) for one in value)
     return value.item() if isinstance(value, np.generic) else value
 

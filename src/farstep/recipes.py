@@ -90,7 +90,10 @@ class Recipe:
 
 def _random(seed: int, workers: int, work: Path) -> Episodes:
     del work
-    return collect("cartpole-swingup", "random", episodes=EPISODES, seed=seed, workers=workers)
+    made = collect("cartpole-swingup", "random", episodes=EPISODES, seed=seed, workers=workers)
+    if len(made) < EPISODES:
+        raise FarstepError(f"only {len(made)} of {EPISODES} episodes could be recorded.")
+    return made
 
 
 def _unstable(seed: int, workers: int, work: Path) -> Episodes:

@@ -13,6 +13,8 @@ from farstep.processes import usable_cores
 class Collect:
     """Run a policy on a real system and store its episodes.
 
+    A step that fails ends the collecting: what was recorded before it is stored, with exit code 2.
+
     Example: farstep collect cartpole-swingup --episodes 50 --seed 0 --out data/random
     """
 
@@ -39,6 +41,7 @@ class Collect:
         from farstep.cli.options import parse_options
         from farstep.cli.tables import print_summary
         from farstep.datasets.reading import check_target, write
+        from farstep.errors import FarstepError
         from farstep.systems.collect import collect
         from farstep.systems.registry import system
 
@@ -50,3 +53,7 @@ class Collect:
         write(data, self.out, self.force)
         print_summary(data)
         print(f"wrote {self.out}")
+        if "trouble" in data.metadata["collected"]:
+            raise FarstepError(
+                f"{len(data)} of {self.episodes} episode(s) were recorded; the note says why."
+            )

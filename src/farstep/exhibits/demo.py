@@ -99,7 +99,8 @@ def _table(scores: Sequence[Score], found: Mapping[str, Mapping[str, Any]]) -> T
 def _returns(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return ["", ""]
-    return [f"{found[name]:.0f}" for name in ("imagined_return", "return")]
+    values = (found[name] for name in ("imagined_return", "return"))
+    return ["–" if value is None else f"{value:.0f}" for value in values]
 
 
 EXHIBIT = Demo()

@@ -34,6 +34,7 @@ class Budget:
     systems: tuple[str, ...]
     fit_epochs: int
     agent: AgentConfig
+    """Without a running average: the paper's have none."""
     warm: Warm
     imagination: ImagineConfig = BRANCHED
 
@@ -44,7 +45,7 @@ BUDGETS = {
         seeds=(0, 1),
         systems=SYSTEMS[:1],
         fit_epochs=2,
-        agent=agent_config("fast", steps=3_000),
+        agent=agent_config("fast", steps=3_000, average=None),
         warm="agent",
     ),
     "standard": Budget(
@@ -52,7 +53,7 @@ BUDGETS = {
         seeds=(0, 1, 2),
         systems=SYSTEMS,
         fit_epochs=20,
-        agent=agent_config("fast", steps=75_000, average=None),  # the paper's have none
+        agent=agent_config("fast", steps=75_000, average=None),
         warm="agent",
     ),
     "paper": Budget(
@@ -87,14 +88,14 @@ class IteratedLoop(Run):
         return self.loop.epochs * (fit + agent_seconds(self.loop.agent))
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
-        """Return a row for each epoch; from one that diverges on there are no returns."""
+        """Return a row for each epoch; from one that diverges on, they earn nothing."""
         del store
         try:
             rows = self.loop.run(place)
         except DivergedError as error:
             rows = self.loop.finished(place)
-            none = {"return": None, "notes": [str(error)]}
-            rows += [none] * (self.loop.epochs - len(rows))
+            nothing = {"return": 0.0, "notes": [str(error)]}
+            rows += [nothing] * (self.loop.epochs - len(rows))
         return {"rows": rows}
 
 
@@ -172,15 +173,11 @@ def _table(of: Mapping[int, np.ndarray]) -> Table:
     columns = ["model", f"mean of the last {last} epochs", "best epoch"]
     rows = []
     for horizon, values in of.items():
-        known = np.ma.masked_invalid(values)  # a loop that diverged has no returns from there on
-        ends, bests = (v.compressed() for v in (known[:, -last:].mean(axis=1), known.max(axis=1)))
-        rows.append([line_name(horizon), *(_cell(v) for v in (ends, bests))])
+        ends = np.nanmean(values[:, -last:], axis=1)
+        bests = np.nanmax(values, axis=1)
+        cells = (with_half(v.mean(), v.std() if len(v) > 1 else np.nan) for v in (ends, bests))
+        rows.append([line_name(horizon), *cells])
     return Table("Returns: mean over seeds ± one deviation", columns, rows)
-
-
-def _cell(values: np.ndarray) -> str:
-    deviation = values.std() if len(values) > 1 else np.nan
-    return with_half(values.mean(), deviation) if len(values) else "–"
 
 
 def _said(budget: Budget) -> str:

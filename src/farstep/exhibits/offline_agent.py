@@ -50,7 +50,7 @@ class OfflineAgent(Run):
         return agent_seconds(self.agent)
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
-        """Train the agent and run it on the real system; what diverges has no return."""
+        """Train the agent and run it on the real system; what diverges earns nothing."""
         where = store.place(self.fit)
         seed = self.fit.config.seed
         one = OfflineSeed(self.fit.data, self.fit.config, self.agent, self.imagination, seed)
@@ -59,7 +59,7 @@ class OfflineAgent(Run):
                 model = self.fit.model(where)
             return one.inside(model, read(self.fit.data), place)
         except DivergedError as error:
-            return {"return": None, "imagined_return": None, "notes": [str(error)]}
+            return {"return": 0.0, "imagined_return": None, "curve": [], "notes": [str(error)]}
 
 
 def agent_seconds(agent: AgentConfig) -> float:

@@ -196,7 +196,8 @@ def _said(budget: Budget) -> str:
     where = imagined_where(budget.imagination)
     return (
         f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
-        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}."
+        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}; a running "
+        "average of the actor is kept, which the paper's agents have not."
     )
 
 

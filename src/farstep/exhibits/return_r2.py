@@ -1,14 +1,12 @@
 """Return of each model's agent against its R² (the paper's figure 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from farstep.exhibits import offline_table
 from farstep.exhibits.exhibit import Plan, Results, Shown
-from farstep.json_numbers import json_numbers
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.r2 import decoded
@@ -36,7 +34,7 @@ class ReturnAgainstR2:
         points: dict[str, dict[str, list[tuple[np.ndarray, float]]]] = {}
         for (data, line), runs in offline_table.agents(plan).items():
             points.setdefault(data, {})[line] = [
-                (mean_r_squared(decoded(results[run.fit]["r2"])), _return(results[run]))
+                (mean_r_squared(decoded(results[run.fit]["r2"])), results[run]["return"])
                 for run in runs
             ]
         charts = [_chart(data, lines) for data, lines in points.items()]
@@ -48,9 +46,7 @@ class ReturnAgainstR2:
         )
         numbers = {
             data: {
-                line: [
-                    {"return": json_numbers(value), "r2": _at(scores)} for scores, value in found
-                ]
+                line: [{"return": value, "r2": _at(scores)} for scores, value in found]
                 for line, found in lines.items()
             }
             for data, lines in points.items()
@@ -59,11 +55,6 @@ class ReturnAgainstR2:
         return Shown(
             charts, tables={"correlation": table}, notes=[f"{seeds} seeds."], numbers=numbers
         )
-
-
-def _return(result: Mapping[str, Any]) -> float:
-    """Return what an agent earned; NaN of one that diverged."""
-    return float("nan") if result["return"] is None else result["return"]
 
 
 def _at(scores: np.ndarray) -> list[float | None]:
@@ -98,7 +89,7 @@ def _correlations(lines: dict[str, list[tuple[np.ndarray, float]]]) -> list[str]
     cells = []
     for j in HORIZONS:
         scores = np.array([one[j - 1] for one, _ in found])
-        known = np.isfinite(scores) & np.isfinite(returns)
+        known = np.isfinite(scores)
         value, low, high = correlation(scores[known], returns[known])
         cells.append("–" if np.isnan(value) else f"{value:.2f} ({low:.2f} to {high:.2f})")
     return cells

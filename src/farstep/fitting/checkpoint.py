@@ -8,6 +8,7 @@ from farstep.errors import FarstepError
 from farstep.files import explained, publish
 from farstep.fitting.curve import Curve
 from farstep.fitting.training import TrainingState
+from farstep.model import MODEL_FILE
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Checkpoints:
             "finished": checkpoint.finished,
         }
         publish(self._path(member), {"": tensors.encode(arrays, header)}, force=True)
+        if self.replace:  # from here on this fit goes on when it is killed, without being forced
+            (self.folder / MODEL_FILE).unlink(missing_ok=True)
 
     def read(self, member: int, like: TrainingState) -> Checkpoint | None:
         """Return a member's checkpoint, None if there is none yet.

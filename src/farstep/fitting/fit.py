@@ -116,8 +116,6 @@ def _stored(folder: Path, checkpoints: Checkpoints, new: Callable[[], Model]) ->
         model = None if force else _finished(folder, checkpoints.identity)
         if model is None:
             check_output(path, force)
-            if force:  # so that one that is killed goes on without it
-                path.unlink(missing_ok=True)
             model = new()
             model.save(path, force)
         checkpoints.remove()

@@ -12,7 +12,7 @@ from farstep.weights import Profile, profile
 def fit_settings(config: FitConfig | str, settings: Mapping[str, Any]) -> tuple[FitConfig, Profile]:
     """Return a preset or configuration with some fields replaced, checked, and its weights.
 
-    Weights may be whatever `profile` takes.
+    Weights that are given by name may be whatever `profile` takes.
     """
     if "preset" in settings:
         raise FarstepError("the name of a preset comes by itself: fit(data, config='paper').")

@@ -18,7 +18,7 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, did_you_mean
 from farstep.fields import check_least, identity_of
 from farstep.files import locked
-from farstep.fitting.config import PAPER, FitConfig
+from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
 from farstep.fitting.held_out import hold_out_parts
 from farstep.imagination.config import ImagineConfig
@@ -43,7 +43,7 @@ from farstep.processes import usable_cores
 from farstep.programs import drop_programs_if_many
 from farstep.report.iterations import iteration_chart
 from farstep.report.static import save_chart
-from farstep.runs.describe import flat
+from farstep.runs.describe import filled, flat
 from farstep.scoring.errors import mean_r_squared, r_squared
 from farstep.systems.registry import system as system_named
 from farstep.tensorboard import TensorBoard
@@ -154,13 +154,10 @@ class IteratedSeed:
     def _difference(self, path: Path) -> str:
         """Return what differs from stored settings, in words; nothing if they cannot be read."""
         try:
-            stored, mine = (flat(s) for s in (json.loads(path.read_text()), self._stored))
+            # A setting that is not stored came later: it had no effect then.
+            stored, mine = flat(filled(json.loads(path.read_text()))), flat(self._stored)
         except (OSError, ValueError, TypeError, AttributeError):
             return ""
-        # A setting that is not stored is of a later version: it had no effect then.
-        neutral = {"fit": PAPER, "agent": AgentConfig(), "imagination": ImagineConfig()}
-        plain = json.loads(json.dumps({name: asdict(one) for name, one in neutral.items()}))
-        stored = {**flat(plain), **stored}
         free = ("identity", "epochs", "show")
         names = [n for n in mine if n not in free and stored.get(n, mine[n]) != mine[n]]
         return f" ({', '.join(names)})" if names else ""

@@ -83,7 +83,7 @@ class OfflineSeed:
         with locked(place):
             data = read(self.data)
             identity = identity_of(run=self._told(), data=data.fingerprint)
-            stored = read_result(place / _RESULT, identity)
+            stored = None if self.force else read_result(place / _RESULT, identity)
             if stored is not None:
                 return stored
             result = {"identity": identity, "seed": self.seed, **self._compute(data, place)}

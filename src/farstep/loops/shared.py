@@ -70,6 +70,8 @@ def imagine_settings(
 ) -> ImagineConfig:
     """Return the imagined system's settings, checked against a model of some members."""
     usual = AMONG_SEVERAL if members > 1 else BRANCHED
+    if isinstance(given, Mapping) and given.get("bounds", 0.0) is None:
+        usual = replace(usual, beyond="clip")  # without bounds nothing is beyond them
     own = isinstance(given, ImagineConfig)
     chosen = replaced(given, {}) if own else replaced(usual, given or {})
     chosen.check()

@@ -65,6 +65,11 @@ class Board:
         if self._shown:
             self._live.update(Group(self._bar, self.workers()))
 
+    def say(self, text: str) -> None:
+        """Print a line above the bar, on a terminal."""
+        if self._shown:
+            self._live.console.print(text)
+
     def workers(self) -> Table:
         """Return a line for each worker that is alive."""
         table = Table(box=None, pad_edge=False)

@@ -10,13 +10,14 @@ from farstep.agents.config import AgentConfig
 from farstep.fitting.config import PAPER
 from farstep.imagination.config import ImagineConfig
 from farstep.runs.r2 import decoded
+from farstep.runs.run import plain
 from farstep.scoring.errors import mean_r_squared
 
 _USUAL = {
-    "config": asdict(PAPER),
-    "fit": asdict(PAPER),
-    "agent": asdict(AgentConfig()),
-    "imagination": asdict(ImagineConfig()),
+    "config": plain(asdict(PAPER)),
+    "fit": plain(asdict(PAPER)),
+    "agent": plain(asdict(AgentConfig())),
+    "imagination": plain(asdict(ImagineConfig())),
 }
 """What the settings of a run are told by, for each part: only what differs is stored."""
 
@@ -50,7 +51,7 @@ def headline(record: Mapping[str, Any]) -> dict[str, float]:
 
 def matches(record: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
     """Return whether every wanted setting has that value, as text; a name's last part is enough."""
-    known = {"kind": record["kind"], **flat(_filled(record["settings"]))}
+    known = {"kind": record["kind"], **flat(filled(record["settings"]))}
     return all(
         any(
             str(value) == text
@@ -61,14 +62,14 @@ def matches(record: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
     )
 
 
-def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
+def filled(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with what is not stored because it is as in the paper."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if not isinstance(value, Mapping):
             found[name] = value
         elif "config" in value:
-            found[name] = _filled(value)
+            found[name] = filled(value)
         else:
             found[name] = {**_USUAL.get(name, {}), **value}
     return found

@@ -89,10 +89,12 @@ def _until_broken(
     with ProcessPoolExecutor(count, context, initializer=_prepare, initargs=told) as pool:
         try:
             follow(waiting, found, partial(pool.submit, work), needs, board)
-        except BaseException as error:
-            if isinstance(error, FarstepError):  # now: the others may take hours
-                waiting_for = "waiting for what else is under way, which is kept"
-                print(f"farstep: {error} ({waiting_for})", file=sys.stderr, flush=True)
+        except FarstepError as error:
+            if count > 1:  # said now: the others may take hours
+                board.say(f"{error} Waiting for what else is under way, which is kept.")
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+        except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 

@@ -4,9 +4,10 @@ import multiprocessing
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsFloat, TypeAlias
@@ -66,10 +67,8 @@ def collect(
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
     acting = _acting(policy, system)
     system.make().close()  # so that what is wrong with it is said before any work
-    ran = track(
-        _run(_Runner(system, acting, seed), episodes, workers), episodes, system.name, "episodes"
-    )
-    recorded, trouble = _until_trouble(ran)
+    with closing(_run(_Runner(system, acting, seed), episodes, workers)) as ran:
+        recorded, trouble = _until_trouble(track(ran, episodes, system.name, "episodes"))
     if trouble:
         kept = f"{len(recorded)} of {episodes} episode(s) were recorded, and are kept."
         warnings.warn(f"{trouble}; {kept}", DataWarning, stacklevel=2)
@@ -77,8 +76,9 @@ def collect(
         "env_id": system.env_id,
         "env_options": dict(system.env_options),
         "policy": policy_name,
-        "episodes": episodes,
+        "episodes": len(recorded),
         "seed": seed,
+        **({"trouble": trouble} if trouble else {}),
     }
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
 
@@ -202,7 +202,8 @@ def record_episode(
             if trouble is None:
                 raise
             bad = isinstance(error, BadActionError)
-            trouble(str(error) if bad else f"step {len(actions)} failed: {one_line(error)}")
+            what = f"{type(error).__name__}: {one_line(error)}"
+            trouble(str(error) if bad else f"step {len(actions)} failed: {what}")
             terminated, truncated = False, True
             break
         if watch is not None:
@@ -242,7 +243,7 @@ def _check_usable(
         raise ArithmeticError(f"it gave state {state} and reward {reward}")
 
 
-def _run(runner: _Runner, episodes: int, workers: int) -> Iterator[Recorded]:
+def _run(runner: _Runner, episodes: int, workers: int) -> Generator[Recorded, None, None]:
     if workers == 1:
         yield from map(runner, range(episodes))
         return
