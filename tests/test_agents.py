@@ -79,7 +79,9 @@ def test_an_agent_learns_to_bring_the_cart_home():
 def test_a_list_of_layers_is_as_good(imagined: Imagination):
     listed = dataclasses.replace(TINY)
     object.__setattr__(listed, "net_arch", [16, 16])  # the tests' type checker is in the way
-    _same(train(imagined, listed, seed=1).policy, train(imagined, TINY, seed=1).policy)
+    agent = train(imagined, listed, seed=1)
+    assert [len(bias) for _, bias in agent.policy.layers[:-1]] == [16, 16]
+    _same(agent.policy, train(imagined, TINY, seed=1).policy)
 
 
 def test_the_counts_are_right(imagined: Imagination):

@@ -225,3 +225,10 @@ def test_members_of_an_ensemble_take_turns():
 def test_no_seed_is_said(few, tmp_path):
     with pytest.raises(FarstepError, match="at least 1"):
         offline(few, out=tmp_path, seeds=0)
+
+
+def test_without_bounds_an_ensembles_episodes_do_not_end_beyond_them():
+    assert imagine_settings({}, members=3).beyond == "end"
+    assert imagine_settings({"bounds": None}, members=3).beyond == "clip"
+    with pytest.raises(FarstepError, match="without bounds nothing is beyond them"):
+        imagine_settings({"bounds": None, "beyond": "end"}, members=3)
