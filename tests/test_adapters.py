@@ -81,7 +81,7 @@ def test_seeds_repeat_and_count_up(imagined: Imagination):
         env.reset()
     np.testing.assert_array_equal(sb3[0].reset(), sb3[1].reset())
     unseeded = imagined.vector_env(2)
-    assert not np.array_equal(unseeded.reset()[0], unseeded.reset()[0])
+    assert len({unseeded.reset()[0].tobytes() for _ in range(20)}) > 1
     single = imagined.env()
     np.testing.assert_array_equal(single.reset(seed=1)[0], single.reset(seed=1)[0])
 
