@@ -108,6 +108,17 @@ def test_a_name_is_the_same_on_every_machine():
     assert name_of(Square(3)) == "square-1c210417773ec544"
 
 
+def test_what_is_only_recorded_is_computed_again_where_its_files_are_needed(tmp_path: Path):
+    elsewhere = Store(tmp_path / "records")
+    elsewhere.run(Square(2))
+    store, run = Store(tmp_path / "runs", (elsewhere.folder,)), Square(3, after=(Square(2),))
+    assert sweep([Square(2)], store) == {Square(2): {"square": 4, "return": 2.0}}
+    assert store.record(Square(2), here=True) is None
+    assert estimate([run], store).missing == {"square": 2}
+    sweep([run], store)
+    assert store.record(Square(2), here=True) is not None
+
+
 def test_records_elsewhere_count_and_are_not_written_to(tmp_path: Path):
     run = Square(3)
     Store(tmp_path / "first").run(run)

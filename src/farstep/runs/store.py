@@ -31,19 +31,20 @@ class Store:
     """Directories of records, such as those that are committed: a run that is recorded there is
     done, though its models may not be there."""
 
-    def run(self, run: Run, wait: bool = True) -> dict[str, Any]:
+    def run(self, run: Run, wait: bool = True, here: bool = False) -> dict[str, Any]:
         """Return the result of a run; of two processes that ask for it, one computes it.
 
         Args:
             run: What is asked for.
             wait: Whether to wait for a process that computes it, rather than raise `BusyError`.
+            here: Whether its files are needed too, so that a record elsewhere is not enough.
         """
-        found = self.record(run)
+        found = self.record(run, here)
         if found is not None:
             return found["result"]
         place = self.place(run)
         with locked(place, wait):
-            found = self.record(run)  # another process may have been at it
+            found = self.record(run, here)  # another process may have been at it
             if found is None:
                 began = time.perf_counter()
                 result = plain(run.compute(place, self))
@@ -51,10 +52,15 @@ class Store:
                 drop_programs_if_many()
             return found["result"]
 
-    def record(self, run: Run) -> dict[str, Any] | None:
-        """Return all that is known of a finished run; None if it is not, or was on other data."""
+    def record(self, run: Run, here: bool = False) -> dict[str, Any] | None:
+        """Return all that is known of a finished run; None if it is not, or was on other data.
+
+        Args:
+            run: What is asked for.
+            here: Whether only this directory counts, which has a run's files beside its record.
+        """
         settings = plain(run.settings)
-        for folder in (self.folder, *self.records):
+        for folder in (self.folder, *(() if here else self.records)):
             found = read_record(folder / name_of(run))
             if found is None or found["settings"] != settings:
                 continue
@@ -66,9 +72,9 @@ class Store:
         """Return the run's directory."""
         return self.folder / name_of(run)
 
-    def missing(self, runs: Sequence[Run]) -> list[Run]:
-        """Return the runs that are not finished, each once."""
-        return [run for run in dict.fromkeys(runs) if self.record(run) is None]
+    def missing(self, runs: Sequence[Run], here: bool = False) -> list[Run]:
+        """Return the runs that are not finished, or are but not `here`; each once."""
+        return [run for run in dict.fromkeys(runs) if self.record(run, here) is None]
 
     def finished(self) -> Iterator[dict[str, Any]]:
         """Yield the records of all runs in the directory, with their names, in order."""

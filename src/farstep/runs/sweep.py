@@ -15,6 +15,8 @@ def sweep(
 ) -> dict[Run, dict[str, Any]]:
     """Return the result of every run; only what the store has not is computed.
 
+    What others need the files of is computed again where the store has only a record of it.
+
     Stopped or killed, it goes on where it was when it is called again. Several processes may sweep
     one store at once: each takes what no other is at.
 
@@ -34,7 +36,7 @@ def sweep(
         return [one for one in run.needs if one in chosen]
 
     if ray is None:
-        run_all(todo, partial(store.run, wait=False), workers, needs)
+        run_all(todo, partial(store.run, wait=False, here=True), workers, needs)
     elif todo:
         run_all_on_ray(todo, store, ray, needs)
     found = {run: store.record(run) for run in dict.fromkeys(runs)}
@@ -42,9 +44,9 @@ def sweep(
 
 
 def with_needs(runs: Sequence[Run], store: Store) -> list[Run]:
-    """Return the runs with all missing ones that they need, those first."""
+    """Return the runs with all that they need and whose files are missing, those first."""
     found: dict[Run, None] = {}
     for run in runs:
-        found |= dict.fromkeys(with_needs(store.missing(run.needs), store))
+        found |= dict.fromkeys(with_needs(store.missing(run.needs, here=True), store))
         found[run] = None
     return list(found)
