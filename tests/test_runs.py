@@ -30,7 +30,7 @@ from farstep.files import locked
 from farstep.fitting.config import fit_config
 from farstep.runs import store as store_module
 from farstep.runs.board import Board, report_to
-from farstep.runs.describe import matches
+from farstep.runs.describe import selected
 from farstep.runs.estimate import estimate
 from farstep.runs.makespan import Job, makespan
 from farstep.runs.pool import run_all
@@ -105,7 +105,7 @@ def test_a_run_is_computed_once_and_its_record_says_all(tmp_path: Path):
 
 
 def test_a_name_is_the_same_on_every_machine():
-    assert name_of(Square(3)) == "square-1c210417773ec544"
+    assert name_of(Square(3)) == "square-0123456789abcdefc210417773ec544"
 
 
 def test_what_is_only_recorded_is_computed_again_where_its_files_are_needed(tmp_path: Path):
@@ -296,7 +296,7 @@ def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Cal
         (("show", "square-nothing"), "there is no finished run"),
         (("show", "fit"), "there is no finished run"),
         (("compare", names[1]), "name two runs"),
-        (("list", "--where", "number"), "no NAME=VALUE"),
+        (("list", "--where", "number"), "NAME=VALUE"),
     ):
         done = farstep("runs", *command, "--folder", tmp_path)
         assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
@@ -305,23 +305,63 @@ def test_runs_are_listed_shown_compared_and_removed(tmp_path: Path, farstep: Cal
     assert "there is no directory" in done.err
 
 
-def test_what_is_as_in_the_paper_is_found_by_its_value():
+def test_settings_are_found_by_their_value_also_those_that_are_as_in_the_paper():
     fitted = {"kind": "fit", "settings": {"data": "a", "config": {"width": 8}, "horizon": 100}}
-    agent = {"steps": 10}
+    agent = {"steps": 10, "average": 0.999, "net_arch": [8]}
     offline = {"kind": "offline", "settings": {"fit": fitted["settings"], "agent": agent}}
-    for record in (fitted, offline):
-        assert matches(record, {"config.horizon": "1", "width": "8", "data": "a"})
-        assert not matches(record, {"config.horizon": "2"})
-    assert matches(offline, {"num_envs": "1", "agent.steps": "10"})
-    assert not matches(fitted, {"num_envs": "1"})
+    loop = {"kind": "iterated", "settings": {"fit": {"width": 8}, "seed": 2}}
+    both = [fitted, offline]
+    for wanted, found in (
+        ({"horizon": 1, "width": 8, "data": "a"}, both),
+        ({"horizon": 100}, []),
+        ({"fit.config.horizon": 1}, [offline]),
+        ({"learning_rate": 1e-3, "kind": "fit"}, [fitted]),
+        ({"num_envs": 1, "agent.steps": 10, "net_arch": [8]}, [offline]),
+    ):
+        assert selected(both, wanted) == found, wanted
+    assert selected([loop], {"seed": 0}) == []  # that of the loop, not of its fits
+    assert selected([loop], {"seed": 2}) == [loop]
+    for wanted, message in (({"witdh": 8}, "width"), ({"average": None}, "agent.average")):
+        with pytest.raises(FarstepError, match=message):
+            selected(both, wanted)
+
+
+def test_a_list_of_large_settings_is_not_cut(tmp_path: Path, farstep: Callable):
+    names = {f"offline-{number:016x}": {"data": "long" * 30 + str(number)} for number in (1, 2)}
+    for name, settings in names.items():
+        (tmp_path / name).mkdir()
+        record = {"kind": "offline", "settings": settings, "data": None, "seconds": 12.5}
+        (tmp_path / name / "run.json").write_text(
+            json.dumps({**record, "result": {"return": 1.5, "imagined_return": 2.5}})
+        )
+    done = farstep("runs", "list", "--folder", tmp_path)
+    for name, settings in names.items():
+        line = next(line for line in done.out.splitlines() if name in line)
+        assert "return 1.5, imagined return 2.5" in line
+        assert "12.5" in line
+        assert settings["data"] in line
+
+
+def test_only_runs_that_nobody_computes_are_removed(tmp_path: Path):
+    store, inside = Store(tmp_path / "runs"), tmp_path / "runs" / "notes"
+    inside.mkdir(parents=True)
+    store.run(Square(3))
+    for name in ("..", ".", "notes", ""):
+        with pytest.raises(FarstepError, match="there is no run"):
+            store.remove(name)
+    with locked(store.place(Square(3))), pytest.raises(FarstepError, match="being computed"):
+        store.remove(name_of(Square(3)))
+    assert inside.is_dir()
+    assert store.record(Square(3)) is not None
 
 
 @needs_unshare
 def test_a_run_that_cannot_be_removed_is_one_line(tmp_path: Path):
-    made = "mkdir disk/square-1 && echo {} > disk/square-1/run.json && mount -o remount,ro disk"
-    remove = f"{sys.executable} -m farstep runs remove square-1 --folder disk"
+    name = "square-0123456789abcdef"
+    made = f"mkdir disk/{name} && echo {{}} > disk/{name}/run.json && mount -o remount,ro disk"
+    remove = f"{sys.executable} -m farstep runs remove {name} --folder disk"
     done = on_a_disk_of("200k", f"{made} && {remove}; code=$?; ls disk; exit $code", tmp_path)
-    assert (done.returncode, done.stdout) == (2, "square-1\n"), done.stderr
+    assert (done.returncode, done.stdout) == (2, f"{name}\n"), done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "read-only" in done.stderr
 

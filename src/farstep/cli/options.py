@@ -6,8 +6,8 @@ from typing import Any
 
 from farstep.errors import FarstepError
 
-_WORDS = {"None": "null", "none": "null", "True": "true", "False": "false"}
-"""Of Python, in JSON."""
+_WORDS = {"None": "null", "True": "true", "False": "false"}
+"""Of Python, in JSON; `none` is the name of a choice."""
 
 
 def given(**options: Any) -> dict[str, Any]:
@@ -20,8 +20,8 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     options = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise FarstepError(f"option '{pair}' is not of the form NAME=VALUE.")
+        if not equals or not all(part.isidentifier() for part in name.split(".")):
+            raise FarstepError(f"'{pair}' is not of the form NAME=VALUE, such as horizon=4.")
         try:
             options[name] = json.loads(_WORDS.get(text, text))
         except ValueError:

@@ -24,22 +24,23 @@ class List:
     folder: Path = _WHERE
     """Directory of runs: `runs` in --out of `farstep reproduce`, or the source tree's `results`."""
     where: tuple[str, ...] = ()
-    """Only those with these settings, as NAME=VALUE; settings not listed are the defaults."""
+    """Only those with these settings, as NAME=VALUE; settings not listed are the defaults. Of a
+    name such as agent.average the last part is enough where it says which."""
 
     def run(self) -> None:
         """Print one line for each."""
+        from farstep.cli.options import parse_options
         from farstep.cli.tables import print_table
-        from farstep.runs.describe import flat, headline, matches, shown
+        from farstep.runs.describe import headline, peculiar, selected, shown
 
-        wanted = _pairs(self.where)
-        found = [one for one in _store(self.folder).finished() if matches(one, wanted)]
+        found = selected(list(_store(self.folder).finished()), parse_options(self.where))
         rows = []
-        for one in found:
-            settings = " ".join(f"{n}={shown(v)}" for n, v in flat(one["settings"]).items())
+        for one, settings in zip(found, peculiar(found), strict=True):
             given = ", ".join(f"{n} {shown(v)}" for n, v in headline(one).items())
-            rows.append((one["name"], given, shown(one["seconds"]), settings))
-        print_table("Finished runs", ["name", "result", "seconds", "settings"], rows)
-        print(f"{len(rows)} runs in {self.folder}")
+            rows.append((one["name"], shown(one["seconds"]), given, settings))
+        columns = ["name", "seconds", "result", "where they differ"]
+        print_table("Finished runs", columns, rows, texts=columns[2:])
+        print(f"{len(rows)} runs in {self.folder}; farstep runs show NAME has all settings of one")
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,10 @@ class Show:
     def run(self) -> None:
         """Print settings, result, versions and files."""
         from farstep.cli.tables import print_table
-        from farstep.runs.describe import flat, headline, shown
+        from farstep.runs.describe import filled, flat, headline, shown
 
         record = _records(self.folder, (self.name,))[0]
-        rows = [(name, shown(value)) for name, value in flat(record["settings"]).items()]
+        rows = [(name, shown(value)) for name, value in flat(filled(record["settings"])).items()]
         rows += [(f"result: {name}", shown(value)) for name, value in headline(record).items()]
         rows += [(f"version: {name}", text) for name, text in record.get("versions", {}).items()]
         others = ("seconds", "revision", "data")
@@ -149,10 +150,3 @@ def _records(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
             raise FarstepError(few if fitting else f"there is no finished run '{name}'. {said}")
         found.append(known[fitting[0]])
     return found
-
-
-def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    for one in given:
-        if "=" not in one:
-            raise FarstepError(f"'{one}' is no NAME=VALUE, such as horizon=4.")
-    return dict(one.split("=", 1) for one in given)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -11,15 +12,22 @@ from farstep.datasets.summary import QUANTILES, Dimension, describe
 from farstep.episodes import Episodes
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; the first column is text, the others are aligned to the right."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    texts: Sequence[str] = (),
+) -> None:
+    """Print a table; the first column and `texts` are text, the others are to the right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+        side = "right" if place and column not in texts else "left"
+        table.add_column(column, justify=side, no_wrap=True)
     for row in rows:
         table.add_row(*(Text(_shown(cell)) for cell in row))
-    # Wide enough for anything: a narrow terminal folds lines, but no number is cut.
-    Console(width=240).print(table)
+    # As wide as it needs: a narrow terminal folds lines, but nothing is cut.
+    width = Measurement.get(wide := Console(width=10_000), wide.options, table).maximum
+    Console(width=width).print(table)
 
 
 def _shown(cell: object) -> str:

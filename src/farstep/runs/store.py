@@ -1,6 +1,7 @@
 """Where runs are kept: one directory each, marked as finished last, and never computed twice."""
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -13,12 +14,14 @@ from typing import Any
 
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
-from farstep.files import explained, locked, publish
+from farstep.files import BusyError, explained, locked, publish
 from farstep.programs import drop_programs_if_many
 from farstep.runs.run import Run, name_of, plain
 
 RECORD = "run.json"
 """Says that a run is finished, what it was and what it gave; the last file that is written."""
+_NAME = re.compile(r"[a-z_]+-[0-9a-f]{16}")
+"""Of a run's directory, as `name_of` makes them."""
 _VERSIONS = ("farstep", "jax", "numpy", "gymnasium", "mujoco", "dm_control")
 
 
@@ -86,11 +89,14 @@ class Store:
     def remove(self, name: str) -> None:
         """Remove a run, finished or not."""
         place = self.folder / name
-        if name != Path(name).name or not place.is_dir():
+        if not _NAME.fullmatch(name) or not place.is_dir():  # no other directory is ever removed
             raise FarstepError(f"there is no run '{name}' in {self.folder}.")
-        with explained(place), locked(place):
-            (place / RECORD).unlink(missing_ok=True)  # first: half of a run is no finished one
-            shutil.rmtree(place)
+        try:
+            with explained(place), locked(place, wait=False):
+                (place / RECORD).unlink(missing_ok=True)  # first: half of a run is no finished one
+                shutil.rmtree(place)
+        except BusyError as error:
+            raise FarstepError(f"{place} is being computed; stop that first.") from error
 
     def _finish(self, run: Run, result: dict[str, Any], seconds: float) -> dict[str, Any]:
         record = {
