@@ -19,7 +19,7 @@ demo: .venv/installed
 QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
 test: .venv/installed-dev
-	$(QUICKLY) $(BIN)/python -m pytest --numprocesses auto $(PYTEST)
+	$(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

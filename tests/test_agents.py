@@ -21,7 +21,6 @@ from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.program import LEARNING, WARM_UP, Phase, imagined_returns, live
 from farstep.agents.train import train
 from farstep.agents.training import identity
-from farstep.datasets.reading import read
 from farstep.errors import DataWarning, DivergedError, FarstepError
 from farstep.imagination.imagine import Imagination, imagine
 from farstep.policy import load_policy
@@ -293,8 +292,6 @@ def test_states_that_are_not_finite_are_told_of():
 def test_an_agent_that_diverges_is_told_of(imagined: Imagination):
     with pytest.raises(DivergedError, match="the agent diverged"):
         train(imagined, TINY, learning_rate=1e30)
-    with pytest.raises(DivergedError, match="the agent diverged"):
-        train("Pendulum-v1", ONLINE, learning_rate=1e30)
 
 
 def test_another_reward_is_another_training(imagined: Imagination):
@@ -362,51 +359,6 @@ def test_others_have_of_a_preset_what_they_go_by(name):
             agent_config("fast", agent=name, **given)
 
 
-ONLINE = AgentConfig(
-    steps=450, learning_starts=50, batch_size=16, net_arch=(8, 8), eval_every=200, eval_episodes=0
-)
-
-
-def test_a_real_system_is_trained_on_and_its_trace_kept(tmp_path):
-    agent = train("Pendulum-v1", ONLINE, seed=0, out=tmp_path / "a", eval_episodes=1)
-    trace = read(tmp_path / "a" / "episodes.npz")
-    # Whole episodes of 200 steps, until 450 are reached.
-    assert trace.lengths.tolist() == [200, 200, 200]
-    assert agent.episodes is not None and agent.episodes.equals(trace)
-    assert agent.curve.column("training_return")[0] == pytest.approx(trace[0].total)
-    assert np.isfinite(agent.curve.column("real_return")).all()
-    again = train("Pendulum-v1", ONLINE, seed=0, out=tmp_path / "a", eval_episodes=1)
-    assert again.episodes is not None and again.episodes.equals(trace)
-    _same(again.policy, agent.policy)
-
-
-def test_a_killed_real_training_loses_at_most_an_interval(tmp_path, monkeypatch):
-    whole = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "whole")
-    write = AgentFiles.write
-
-    def killed(self, progress):
-        write(self, progress)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(AgentFiles, "write", killed)
-    with pytest.raises(KeyboardInterrupt):
-        train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
-    monkeypatch.setattr(AgentFiles, "write", write)
-    resumed = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
-    _same(resumed.policy, whole.policy)
-    assert resumed.episodes is not None and whole.episodes is not None
-    assert resumed.episodes.equals(whole.episodes)
-
-
-def test_a_real_system_is_one_and_needs_bounds():
-    with pytest.raises(FarstepError, match="a real system is one"):
-        train("Pendulum-v1", ONLINE, num_envs=2)
-    agent = train("Pendulum-v1", "fast", steps=110, net_arch=(2,), eval_episodes=0)
-    assert agent.policy.record["agent"]["num_envs"] == 1
-    with pytest.raises(FarstepError, match="flat Box"):
-        train("CartPole-v1", ONLINE)
-
-
 _SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
@@ -424,7 +376,7 @@ def test_sigkill_loses_nothing(tmp_path: Path, imagined: Imagination):
     root = Path(__file__).parent
     command = [sys.executable, "-c", _SCRIPT, str(tmp_path / "a"), str(root)]
     process = subprocess.Popen(command, cwd=root, env={**os.environ, "JAX_PLATFORMS": "cpu"})
-    deadline = time.time() + 120
+    deadline = time.time() + 600
     while not (tmp_path / "a" / "checkpoint.safetensors").exists():
         assert time.time() < deadline and process.poll() is None
         time.sleep(0.05)

@@ -11,6 +11,8 @@ import pytest
 from markdown.extensions.toc import slugify
 
 import farstep as package
+from farstep.datasets import shipped
+from farstep.episodes import Episodes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -39,10 +41,31 @@ def _blocks(page: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(python|sh)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut what the blocks run on: shipped episodes of 150 steps, and one real one for a result."""
+    whole = shipped.load
+
+    def load(name: str) -> Episodes:
+        data = whole(name)
+        parts = [one.part(0, 150) for one in data]
+        return Episodes.from_list(parts, data.signals, data.system, data.metadata)
+
+    monkeypatch.setattr(shipped, "load", load)
+    monkeypatch.setattr("farstep.loops.offline._EPISODES", 1)
+
+
+def _in_this_process(words: list[str]) -> list[str]:
+    """Return a command that starts no workers, which would import and compile all again."""
+    several = words[0] in ("collect", "offline", "iterate") and "--workers" not in words
+    return [*words, "--workers", "1"] if several else words
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if _blocks(page)])
 def test_code_blocks_run(
     page: str, farstep: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    if "farstep reproduce" not in _text(page):  # whose records are of the whole sets
+        _shorten(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # where the examples are
     (tmp_path / "log.csv").write_text(LOG)
@@ -58,7 +81,7 @@ def test_code_blocks_run(
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["farstep"]:
-                result = farstep(*words[1:])
+                result = farstep(*_in_this_process(words[1:]))
                 assert result.code == 0, f"{line}\n{result.err}"
                 ran += 1
     assert ran

@@ -123,7 +123,7 @@ def test_sigkill_loses_nothing(tmp_path: Path):
     write(pendulum(8), tmp_path / "data.npz")
     command = [
         *(sys.executable, "-m", "farstep", "fit", "data.npz", "--horizon", "2", "--width", "16"),
-        *("--epochs", "12", "--patience", "12", "--weights", "learned"),
+        *("--epochs", "100", "--patience", "100", "--weights", "learned"),
     ]
 
     def start(out: str) -> subprocess.Popen:
@@ -140,7 +140,7 @@ def test_sigkill_loses_nothing(tmp_path: Path):
         process = start("killed")
         seen = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
         while process.poll() is None:
-            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > seen and kills < 3:
+            if kills < 3 and checkpoint.exists() and checkpoint.stat().st_mtime_ns > seen:
                 time.sleep(rng.uniform(0, 0.05))
                 os.kill(process.pid, signal.SIGKILL)
                 kills += 1

@@ -18,7 +18,7 @@ COMMAND = [
     *(sys.executable, "-m", "farstep", "iterate", "Pendulum-v1"),
     *("--horizon", "2", "--imagine-option", "reward=learned", "--warm", "both"),
     *("--weights", "uniform", "--fit-option", "width=8", "depth=1", "epochs=6", "batch=64"),
-    *("--agent-option", "steps=60", "num_envs=2", "learning_starts=10", "batch_size=8"),
+    *("--agent-option", "steps=600", "num_envs=2", "learning_starts=10", "batch_size=8"),
     *("net_arch=[8]", "eval_every=20"),
 ]
 

@@ -49,6 +49,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     found = browser.new_page(viewport={"width": 1200, "height": 900})
+    found.set_default_timeout(180_000)
     yield found
     found.close()
 
@@ -69,9 +70,12 @@ def test_the_page_works_offline_from_a_file(evaluation: Evaluation, page: Page, 
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     hover = page.locator("#chart-r2 .hoverlayer .legend")
-    hover.wait_for(state="attached")
+    for step in range(50):  # a move while the page is laid out is lost
+        page.mouse.move(box["x"] + box["width"] / 2 + step, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(100)
+        if hover.count():
+            break
     text = hover.text_content() or ""
     for name in ("persistence", "drifting", "oracle"):
         assert name in text

@@ -145,7 +145,8 @@ def test_a_sweep_survives_killed_workers(tmp_path: Path):
     runs = [Square(1), Square(2, times_killed=1), Square(3), Square(4, times_killed=1)]
     found = sweep(runs, Store(tmp_path), workers=2)
     assert [found[run]["square"] for run in runs] == [1, 4, 9, 16]
-    assert (Store(tmp_path).place(runs[1]) / "begun").read_text() == ".."
+    # Begun again, and once more if another's kill met it before it was marked as finished.
+    assert len((Store(tmp_path).place(runs[1]) / "begun").read_text()) >= 2
 
 
 def test_a_run_that_always_kills_its_worker_ends_the_sweep(tmp_path: Path):
@@ -368,7 +369,7 @@ def test_a_run_that_cannot_be_removed_is_one_line(tmp_path: Path):
 
 def test_the_revision_is_farsteps_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Installed into a virtual environment inside another project's checkout, it has none."""
-    identity = ["-c", "user.name=x", "-c", "user.email=x"]
+    identity = ["-c", "user.name=x", "-c", "user.email=x", "-c", "commit.gpgsign=false"]
     for words in (["init", "-q"], [*identity, "commit", "-q", "--allow-empty", "-m", "theirs"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     revision = store_module.revision.__wrapped__

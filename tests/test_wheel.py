@@ -33,7 +33,7 @@ def test_it_holds_everything_of_the_package_and_nothing_else(wheel: zipfile.ZipF
     ours = {
         str(path.relative_to(source))
         for path in (source / "farstep").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert inside == ours

@@ -39,8 +39,10 @@ def check_least(least: Mapping[str, int], values: Mapping[str, Any]) -> None:
     """Fail if a field that counts something is no whole number, or too small."""
     for name, value in least.items():
         given = values[name]
-        if not isinstance(given, (int, np.integer)) or not value <= given < 2**31:
+        if not isinstance(given, (int, np.integer)) or given < value:
             raise FarstepError(f"{name} must be a whole number of at least {value}, not {given}.")
+        if given >= 2**31:
+            raise FarstepError(f"{name} must be below {2**31}, not {given}.")
 
 
 def check_words(kind: type, values: Mapping[str, Any]) -> None:

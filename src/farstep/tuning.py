@@ -1,7 +1,8 @@
 """tune: datasets in; the settings of a fit that predict their validation episodes best."""
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from farstep.datasets.reading import read
-from farstep.errors import DivergedError, FarstepError
+from farstep.episodes import Episodes
+from farstep.errors import DivergedError, FarstepError, one_line
 from farstep.fields import changed, check_least, identity_of
-from farstep.files import locked
+from farstep.files import check_output, locked
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.fitting.settings import fit_settings
@@ -35,6 +37,7 @@ SPACE: dict[str, Callable[["optuna.Trial"], Any]] = {
 """What is searched, by the field of `FitConfig`: the paper's own choices, and around them."""
 _PILOT = 5
 """Every trial is first fitted for this part of its length; the worse half ends there."""
+_STUDY = "study.db"
 _WORST = -1.0
 """R² below it counts as this: how far an explosion went says nothing."""
 
@@ -101,7 +104,7 @@ class Tuned:
 
 
 def tune(
-    data: str | Sequence[str],
+    data: str | Path | Sequence[str | Path],
     config: FitConfig | str = "recommended",
     *,
     out: str | Path,
@@ -126,12 +129,15 @@ def tune(
         **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`, where a
             function has to be one that can be imported.
     """
-    names = [data] if isinstance(data, str) else list(data)
+    if isinstance(data, Episodes):
+        raise FarstepError("tune reads its data by name; write them to a file first.")
+    names = [str(one) for one in ([data] if isinstance(data, str | Path) else data)]
     base, weights = fit_settings(config, settings)
     _check(names, settings, trials, care_about)
     optuna = _optuna()
     out = Path(out)
-    with locked(out):
+    check_output(out / _STUDY, force=True)
+    with locked(out), _storage_explained(out):
         told = identity_of(
             data=[read(name).fingerprint for name in names],
             base=changed(base, PAPER),
@@ -139,7 +145,7 @@ def tune(
             **_told(weights.source),
         )
         study = optuna.create_study(
-            storage=f"sqlite:///{out / 'study.db'}",
+            storage=f"sqlite:///{out / _STUDY}",
             study_name=told[:16],
             direction="maximize",
             load_if_exists=True,
@@ -223,6 +229,21 @@ def _shortened(config: FitConfig) -> FitConfig:
 def _told(weights_source: str) -> dict[str, str]:
     """Return what tells a user's own weights; nothing without them, so that names stay."""
     return {"weights_source": weights_source} if weights_source else {}
+
+
+@contextmanager
+def _storage_explained(out: Path) -> Iterator[None]:
+    """Say in one line what is wrong with the study's file."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        raise FarstepError(
+            f"{out / _STUDY} cannot be used: {one_line(error)} Free some space, or choose another "
+            "place; finished fits are kept."
+        ) from error
 
 
 def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_about: int) -> None:

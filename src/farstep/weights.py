@@ -246,7 +246,11 @@ def profile(
     if kind in _KINDS:
         return _parsed(given, kind, rest)
     if rest.isidentifier() and find is not None:
-        return Own(find(given), given)
+        found = find(given)
+        if isinstance(found, Profile) or not callable(found):
+            said = "use its own name, such as decay:0.75" if isinstance(found, Profile) else "no"
+            raise FarstepError(f"'{given}' is a {type(found).__name__}; {said} function.")
+        return Own(found, given)
     raise FarstepError(
         f"there are no weights '{given}'. {did_you_mean(kind, _KINDS)} Such as decay:0.75 or "
         "explicit:0.3,0.7, or module:attribute for a function of the running losses."

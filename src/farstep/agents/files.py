@@ -89,18 +89,12 @@ class AgentFiles:
             return Agent(policy, best, curve, learner=tensors.from_arrays(learner, arrays))
 
     def check(self) -> None:
-        """Fail now if the results could not be written at the end, or another's would be lost.
-
-        With `force` what is there is removed: a training that starts over leaves no old part.
-        """
+        """Fail now if the results could not be written at the end, or another's would be lost."""
         if self.folder is None:
             return
         check_output(self.folder / POLICY_FILE, self.force)
         path = self.folder / _CHECKPOINT
-        if self.force:
-            for name in (POLICY_FILE, BEST_FILE, _LEARNER, _CHECKPOINT):
-                (self.folder / name).unlink(missing_ok=True)
-        elif path.exists() and self._identity(path) != self.identity:
+        if not self.force and path.exists() and self._identity(path) != self.identity:
             raise FarstepError(
                 f"{self.folder} holds an unfinished agent with other settings, model or data; "
                 "continue that one, choose another place, or pass --force (force=True)."
@@ -123,10 +117,16 @@ class AgentFiles:
             arrays |= tensors.to_arrays(progress.kept, "kept")
         header = {"identity": self.identity, "curve": progress.curve.to_json()}
         publish(self.folder / _CHECKPOINT, {"": tensors.encode(arrays, header)}, force=True)
+        if self.force:  # from here on this training goes on when it is killed, without being forced
+            for name in (POLICY_FILE, BEST_FILE, _LEARNER):
+                (self.folder / name).unlink(missing_ok=True)
 
     def read(self, like: Any) -> Progress | None:
-        """Return the checkpoint, in the shape of `like`; None if there is none yet."""
-        if self.folder is None or not (self.folder / _CHECKPOINT).exists():
+        """Return the checkpoint, in the shape of `like`; None if there is none yet.
+
+        With `force` there never is one to go on from.
+        """
+        if self.folder is None or self.force or not (self.folder / _CHECKPOINT).exists():
             return None
         path = self.folder / _CHECKPOINT
         arrays, header = tensors.decode(path, "checkpoint")
@@ -147,11 +147,12 @@ class AgentFiles:
         """Write both policies, the last one last: it says that all is there."""
         if self.folder is not None:
             agent.best.save(self.folder / BEST_FILE, force=True)
+            (self.folder / _LEARNER).unlink(missing_ok=True)
             if agent.learner is not None:
                 arrays = tensors.to_arrays(agent.learner)
                 content = tensors.encode(arrays, {"identity": self.identity})
                 publish(self.folder / _LEARNER, {"": content}, force=True)
-            agent.policy.save(self.folder / POLICY_FILE)
+            agent.policy.save(self.folder / POLICY_FILE, force=self.force)
             (self.folder / _CHECKPOINT).unlink(missing_ok=True)
             remove_parts(self.folder)
         return agent

@@ -23,10 +23,10 @@ from farstep.datasets import npz
 from farstep.datasets.reading import read
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DivergedError, FarstepError
-from farstep.files import publish
+from farstep.files import check_output, publish
 from farstep.progress import Bar
 from farstep.signals import Signals
-from farstep.systems.collect import BadActionError, record_episode
+from farstep.systems.collect import record_episode
 from farstep.systems.system import System
 from farstep.tensorboard import TensorBoard
 
@@ -94,6 +94,8 @@ class OnlineTraining:
             return dataclasses.replace(finished, episodes=read(out / TRACE_FILE))
         files.check()
         at = files.read(jax.eval_shape(self._first))
+        if at is None and out is not None:
+            check_output(out / TRACE_FILE, force)
         self._trace: list[Episode] = []
         if at is not None and out is not None:
             rows = int(at.curve.last["episodes"] or 0)
@@ -106,17 +108,23 @@ class OnlineTraining:
             Bar(system.name, self.config.steps, "steps", done) as bar,
         ):
             while int(self._state.steps) < self.config.steps:
-                at = self._interval(at, bar)
+                try:
+                    at = self._interval(at, bar)
+                except FarstepError:  # what was recorded is kept
+                    self._store_trace(out)
+                    raise
                 board.add(at.curve.scalars, int(self._state.steps))
-                if out is not None:
-                    data = npz.encode(self._episodes())
-                    publish(out / TRACE_FILE, {"": data}, force=True)
+                self._store_trace(out)
                 files.write(at)
         kept = record(files.identity, system, self.config, self.seed, at.curve)
         last, best = (
             as_policy(actor, system, kept) for actor in (self._state.learner.policy, at.best)
         )
         return files.store(Agent(last, best, at.curve, self._episodes()))
+
+    def _store_trace(self, out: Path | None) -> None:
+        if out is not None and self._trace:
+            publish(out / TRACE_FILE, {"": npz.encode(self._episodes())}, force=True)
 
     def _first(self) -> OnlineState:
         signals, config = self.system.signals, self.config
@@ -174,14 +182,22 @@ class OnlineTraining:
     def _episode(self, number: int) -> Episode:
         """Run one episode while learning; each has a seed and an environment of its own."""
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-        env = self.system.make()
+        env, trouble = self.system.make(), []
         try:
             rng = np.random.default_rng(seed)
-            return record_episode(env, self._act, seed, rng, watch=self._learn)
-        except BadActionError as error:  # what is not a number is no action
-            raise DivergedError(DIVERGED) from error
+            episode = record_episode(env, self._act, seed, rng, self._learn, trouble.append)
         finally:
             env.close()
+        if trouble and not np.isfinite(self._scaled).all():  # what is not a number is no action
+            raise DivergedError(DIVERGED)
+        if trouble:
+            if len(episode.actions):
+                self._trace.append(episode)
+            raise FarstepError(
+                f"in episode {number}, {trouble[0].rstrip('.')}. {len(self._trace)} episode(s) are "
+                "recorded; mend the system and start again to go on from the last checkpoint."
+            )
+        return episode
 
     def _act(self, state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         del rng

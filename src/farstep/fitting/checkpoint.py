@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from farstep import tensors
 from farstep.errors import FarstepError
@@ -63,17 +64,25 @@ class Checkpoints:
         if not path.exists():
             return None
         arrays, header = tensors.decode(path, "checkpoint")
-        if header.get("identity") != self.identity:
-            raise FarstepError(
-                f"{self.folder} holds an unfinished fit with other settings or data; continue "
-                "that one, choose another place, or pass --force (force=True) to start over."
-            )
+        self._check_own(header)
         with tensors.understood(path, "checkpoint"):
             return Checkpoint(
                 state=tensors.from_arrays(like, arrays, "state"),
                 best=tensors.from_arrays(like, arrays, "best"),
                 curve=Curve.from_json(header["curve"]),
                 finished=bool(header["finished"]),
+            )
+
+    def check(self) -> None:
+        """Fail if what another fit left would be lost."""
+        if self.folder is not None and not self.replace and self._path(0).exists():
+            self._check_own(tensors.decode(self._path(0), "checkpoint")[1])
+
+    def _check_own(self, header: dict[str, Any]) -> None:
+        if header.get("identity") != self.identity:
+            raise FarstepError(
+                f"{self.folder} holds an unfinished fit with other settings or data; continue "
+                "that one, choose another place, or pass --force (force=True) to start over."
             )
 
     def remove(self, first: int = 0) -> None:

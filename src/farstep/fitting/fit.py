@@ -87,7 +87,7 @@ def fit(
     """
     config, chosen = fit_settings(config, {**settings, "weights": weights})
     _check(config, learn_reward, start)
-    config, train, validation = _data(config, train, validation)
+    config, train, validation = _data(config, train, validation, learn_reward)
     folder = None if out is None else Path(out)
     extra: dict[str, Any] = {"learn_reward": True} if learn_reward else {}
     if start is not None:
@@ -116,6 +116,7 @@ def _stored(folder: Path, checkpoints: Checkpoints, new: Callable[[], Model]) ->
         model = None if force else _finished(folder, checkpoints.identity)
         if model is None:
             check_output(path, force)
+            checkpoints.check()
             model = new()
             model.save(path, force)
         checkpoints.remove()
@@ -322,15 +323,16 @@ class FitRun:
 
 
 def _data(
-    config: FitConfig, train: Episodes, validation: Episodes | None
+    config: FitConfig, train: Episodes, validation: Episodes | None, learn_reward: bool
 ) -> tuple[FitConfig, Episodes, Episodes]:
     """Return checked data; a part is held out where no validation is given.
 
     Steps to settle in, and a horizon that is to be chosen, are as many as the data allow.
     """
-    check_episodes(train)
-    if validation is not None:
-        check_episodes(validation)
+    for part in (train, *(() if validation is None else (validation,))):
+        check_episodes(part)
+        if learn_reward and part.rewards is None:
+            raise FarstepError("the data have no rewards to learn; leave learn_reward out.")
     config = auto.within(config, train, validation)
     if validation is None:
         least = 1 if config.model == "linear" else config.span

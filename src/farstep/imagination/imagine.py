@@ -115,11 +115,12 @@ def imagine(
     if data is not None:
         check_alike("data", data.signals, known)
     known.check_bounded()
+    known.check_known_parts()
     world = _world(model, known, data, config)
     if known.terminated is None:
         warnings.warn(
             f"it is not known which states end the task of system '{known.name}': imagined "
-            "episodes end by time alone. Give it a `terminated` function, or farstep's `never`.",
+            "episodes end by time alone. Give its System a `terminated` function.",
             DataWarning,
             stacklevel=2,
         )

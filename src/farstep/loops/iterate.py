@@ -71,7 +71,7 @@ class IteratedSeed:
     @property
     def told(self) -> dict[str, Any]:
         """What the result of each epoch depends on: more epochs go on from fewer."""
-        settings = told(self.fit, self.agent, self.imagination)
+        settings = told(self.fit, self.agent, self.imagination, self.system)
         return {**asdict(replace(self, epochs=0, show=False)), **settings}
 
     @property
@@ -87,6 +87,7 @@ class IteratedSeed:
         system = system_named(self.system)
         system.check_runnable()
         system.check_bounded()
+        system.check_known_parts()
         if self.fit.model == "linear" and self.warm in ("model", "both"):
             raise FarstepError("a linear model does not go on from another; choose warm=agent.")
         if self.agent.agent != "sac" and self.warm in ("agent", "both"):

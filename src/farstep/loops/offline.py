@@ -94,7 +94,7 @@ class OfflineSeed:
         """Return what the result depends on."""
         return {
             **asdict(replace(self, force=False)),
-            **told(self.fit, self.agent, self.imagination),
+            **told(self.fit, self.agent, self.imagination, self.system),
         }
 
     def _compute(self, data: Episodes, place: Path) -> dict[str, Any]:
@@ -271,6 +271,7 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
     known = _system(system, data)
     check_alike("data", data.signals, known)
     known.check_bounded()
+    known.check_known_parts()
     if learns_reward(how, known) and data.rewards is None:
         raise FarstepError(
             f"the reward of system '{known.name}' is not known and the data have none; record "

@@ -18,6 +18,7 @@ from farstep.fitting.settings import fit_settings
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import require_sb3
 from farstep.runs.pool import run_all
+from farstep.systems.registry import code_of
 from farstep.systems.system import System
 from farstep.weights import Profile
 
@@ -105,12 +106,16 @@ def _run(folder: Path, one: Seed) -> Any:
     return one.run(folder)
 
 
-def told(fit: FitConfig, agent: AgentConfig, imagination: ImagineConfig) -> dict[str, Any]:
+def told(
+    fit: FitConfig, agent: AgentConfig, imagination: ImagineConfig, system: str | None = None
+) -> dict[str, Any]:
     """Return what the settings of a loop are told by, for its identity."""
+    code = code_of(system)
     return {
         "fit": changed(fit, PAPER),
         "agent": changed(agent, AgentConfig()),
         "imagination": changed(imagination, ImagineConfig()),
+        **({"code": code} if code else {}),
     }
 
 

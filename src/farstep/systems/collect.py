@@ -264,12 +264,13 @@ def _run(runner: _Runner, episodes: int, workers: int) -> Generator[Recorded, No
     ) as pool:
         try:
             yield from pool.map(runner, range(episodes))
-        except BrokenProcessPool as error:
-            raise FarstepError(
+        except BrokenProcessPool:
+            said = (
                 "a worker process died. A script that collects with several workers needs "
                 "`if __name__ == '__main__':` around its code; otherwise it may have run out of "
-                "memory: try fewer workers."
-            ) from error
+                "memory: try fewer workers"
+            )
+            yield Recorded(None, [said])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ def policy_named(name: str, system: System) -> Policy:
         if not np.isfinite([*signals.action_low, *signals.action_high]).all():
             raise FarstepError("random actions need bounds on every action; the system has none.")
         return UniformRandom(signals.action_low, signals.action_high)
-    if name.endswith(".safetensors"):
+    if name.endswith(".safetensors") or Path(name).is_dir():
         stored = load_policy(name)
         stored.check_fits(signals, system.name)
         return stored

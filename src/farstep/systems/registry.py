@@ -1,9 +1,11 @@
 """Finding a system by name, by Gymnasium id, or in a user's own file."""
 
+import hashlib
 import importlib
 import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +39,7 @@ def system(name: str) -> System:
     if not isinstance(name, str):
         raise FarstepError(
             f"a {type(name).__name__} is no name of a system; give a Gymnasium environment's id, "
-            "which is registered, or a farstep.System."
+            "which is registered, or module:attribute of a farstep.System."
         )
     if name in SYSTEMS:
         return import_attribute(SYSTEMS[name])
@@ -58,6 +60,20 @@ def system(name: str) -> System:
         f"there is no system '{name}'. {did_you_mean(name, SYSTEMS)} "
         "A Gymnasium id or module:attribute works too."
     )
+
+
+def code_of(name: str | None) -> str:
+    """Return what tells code of the user's own from the same after an edit; else nothing."""
+    if name is None or name in SYSTEMS or ":" not in name:
+        return ""
+    return _digest(import_module_of(name, from_here=True))
+
+
+@cache
+def _digest(module: ModuleType) -> str:
+    """Return the hash of a module's file, which has its constants as well as its functions."""
+    path = getattr(module, "__file__", None)
+    return "" if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def system_of(episodes: Episodes) -> System:
@@ -109,10 +125,11 @@ def import_module_of(reference: str, from_here: bool) -> ModuleType:
         sys.path.append(here)
     try:
         return importlib.import_module(name)
-    except (ModuleNotFoundError, ValueError, TypeError) as error:
+    except (ImportError, SyntaxError, ValueError, TypeError) as error:
         missing = getattr(error, "name", None)
-        if missing is not None and not name.startswith(missing):
-            raise
+        if isinstance(error, SyntaxError) or (missing and not f"{name}.".startswith(f"{missing}.")):
+            said = f"module '{name}' cannot be imported: {one_line(error)}"
+            raise FarstepError(f"'{reference}': {said}") from error
         raise FarstepError(
             f"'{reference}': there is no module '{name}' here or on the Python path."
         ) from error

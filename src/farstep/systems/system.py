@@ -113,6 +113,38 @@ class System:
                 f"an agent needs bounds on every action; system '{self.name}' has none."
             )
 
+    def check_known_parts(self) -> None:
+        """Fail if reward, end or reset are not JAX, or give another shape than they should."""
+        state = jax.ShapeDtypeStruct((self.signals.num_states,), jnp.float32)
+        action = jax.ShapeDtypeStruct((self.signals.num_actions,), jnp.float32)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        step = (state, action, state)
+        self._check_part("reward", self.reward, step, ())
+        self._check_part("terminated", self.terminated, step, ())
+        self._check_part("reset", self.reset, (key,), state.shape)
+
+    def _check_part(
+        self,
+        name: str,
+        part: Callable[..., Any] | None,
+        given: tuple[Any, ...],
+        shape: tuple[int, ...],
+    ) -> None:
+        if part is None:
+            return
+        try:
+            found = jax.eval_shape(part, *given)
+        except Exception as error:  # whatever the user's own code raises
+            raise FarstepError(
+                f"the {name} of system '{self.name}' is no function of JAX arrays "
+                f"({one_line(error)}); use jax.numpy, and jnp.where in place of if."
+            ) from error
+        if getattr(found, "shape", None) != shape:
+            raise FarstepError(
+                f"the {name} of system '{self.name}' gives {getattr(found, 'shape', found)}, but "
+                f"the shape must be {shape}."
+            )
+
     def with_options(self, **options: Any) -> "System":
         """Return the system with other options for its environment."""
         changed = replace(self, env_options={**self.env_options, **options})
