@@ -21,8 +21,8 @@ LAYERS = [
     "checks",
     "episodes",
     "windows",
-    "systems",
     "datasets",
+    "systems",
     "dynamics",
     "rollout",
     "weights",
@@ -124,6 +124,8 @@ def test_an_import_the_wrong_way_is_seen(tmp_path: Path):
 
 
 def test_files_and_functions_stay_small():
+    for path in Path(__file__).parents[1].glob("[bet]*s/**/*.py"):  # benchmarks, examples, tests
+        assert len(path.read_text().splitlines()) <= 400, path
     for module, path in _modules().items():
         text = path.read_text()
         assert len(text.splitlines()) <= 400, module

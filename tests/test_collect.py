@@ -1,5 +1,7 @@
 import dataclasses
 import os
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 from farstep.signals import Signals
-from farstep.systems.collect import collect, run_episodes
+from farstep.systems.collect import attempt, collect, run_episodes
 from farstep.systems.policies import policy_named
 from farstep.systems.registry import system
 
@@ -117,6 +119,41 @@ def _tires(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if _tires.steps > 4:  # pyright: ignore[reportFunctionMemberAccess]
         raise OSError("tired")
     return np.zeros(1)
+
+
+def test_a_collection_that_is_stopped_goes_on(tmp_path, monkeypatch):
+    whole = collect(SHORT, episodes=5, seed=3)
+    calls = []
+
+    def stopping(*arguments):
+        calls.append(arguments[-1])
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return attempt(*arguments)
+
+    monkeypatch.setattr("farstep.systems.collect.attempt", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        collect(SHORT, episodes=5, seed=3, keep=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert collect(SHORT, episodes=5, seed=3, keep=tmp_path).equals(whole)
+    assert calls[3:] == ["episode 2", "episode 3", "episode 4"]
+    assert len(collect(SHORT, episodes=2, seed=3, keep=tmp_path, workers=2)) == 2
+    with pytest.raises(FarstepError, match="collected with other settings"):
+        collect(SHORT, episodes=5, seed=4, keep=tmp_path)
+
+
+def test_a_worker_that_dies_loses_no_finished_episode(monkeypatch):
+    class Broken(nullcontext):
+        """A pool whose workers die after the first episode."""
+
+        def map(self, runner, numbers):
+            yield runner(numbers[0])
+            raise BrokenProcessPool
+
+    monkeypatch.setattr("farstep.systems.collect.ProcessPoolExecutor", lambda *_, **__: Broken())
+    monkeypatch.setattr(Broken, "__enter__", lambda self: self)
+    with pytest.warns(DataWarning, match=r"a worker process died.*; 1 of 3 episode\(s\)"):
+        assert len(collect(SHORT, episodes=3, workers=2)) == 1
 
 
 def test_a_worker_that_dies_is_said():

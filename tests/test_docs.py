@@ -50,7 +50,8 @@ def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
         parts = [one.part(0, 150) for one in data]
         return Episodes.from_list(parts, data.signals, data.system, data.metadata)
 
-    monkeypatch.setattr(shipped, "load", load)
+    for module in (shipped, package):
+        monkeypatch.setattr(module, "load", load)
     monkeypatch.setattr("farstep.loops.offline._EPISODES", 1)
 
 

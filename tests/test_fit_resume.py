@@ -59,6 +59,9 @@ def test_an_unfinished_fit_with_other_settings_is_not_continued(
         fit(pendulum(2), pendulum(1), out=tmp_path / "model", **TINY)
     with pytest.raises(FarstepError, match=r"other settings or data.*--force"):
         fit(pendulum(2), pendulum(1), out=tmp_path / "model", **{**TINY, "width": 8})
+    with pytest.raises(FarstepError, match="other settings or data"):
+        fit(pendulum(2), pendulum(1), out=tmp_path / "model", model="linear")
+    assert list((tmp_path / "model").glob("checkpoint*"))
     fit(pendulum(2), pendulum(1), out=tmp_path / "model", force=True, **{**TINY, "width": 8})
     with pytest.raises(FarstepError, match="exists already"):
         fit(pendulum(2), pendulum(1), out=tmp_path / "model", **TINY)

@@ -134,7 +134,8 @@ def test_the_whole_report_sorts_toggles_and_fetches_nothing(whole: Path, page: P
     text = page.locator("body").text_content() or ""
     assert "farstep reproduce dataset-returns --out" in text
     assert "Not computed, or not all of it: demo, fixed-horizon" in text
-    assert page.locator("#timings + table tbody tr").count() == 2
+    kinds = page.locator("#timings + table tbody tr td:first-child").all_text_contents()
+    assert {"fit", "oracle"} <= set(kinds)
     assert page.locator("#chart-trajectories .scatterlayer path.js-line").count() >= 3
     assert page.locator("img[src^='data:image/gif']").count() == 1
     assert said == []
@@ -151,6 +152,19 @@ def test_the_whole_report_is_for_the_dark_and_for_phones(whole: Path, browser: B
     assert phone.evaluate(colour) == "rgb(255, 255, 255)"
     assert phone.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     phone.close()
+
+
+def test_charts_fit_on_paper(whole: Path, page: Page):
+    page.goto(whole.as_uri())
+    page.locator("#chart-weight-profiles-weights .main-svg").first.wait_for(state="attached")
+    widest = "Math.max(...[...document.querySelectorAll('.main-svg')].map(x => x.clientWidth))"
+    on_screen = page.evaluate(widest)
+    assert on_screen > 700
+    page.emulate_media(media="print")
+    page.wait_for_function(f"{widest} <= 680")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.emulate_media(media="screen")
+    page.wait_for_function(f"{widest} == {on_screen}")
 
 
 def test_a_report_of_nothing_is_one_line(tmp_path: Path, farstep: Callable):

@@ -1,6 +1,7 @@
 """One contract over every registered system, and each system's own promises."""
 
 import dataclasses
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.systems.collect import collect
 from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
-from farstep.systems.registry import SYSTEMS, system, system_of
+from farstep.systems.registry import SYSTEMS, code_of, system, system_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -233,6 +234,56 @@ def test_an_environment_of_ones_own_is_found_by_its_module_and_id(
 def test_unknown_systems_say_what_there_is(name: str, said: str):
     with pytest.raises(FarstepError, match=said):
         system(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "import gym_of_nobody",
+            "module 'gym' cannot be imported: No module named 'gym_of_nobody'",
+        ),
+        ("def broken(:", "module 'gym' cannot be imported: invalid syntax"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_why(code, said, tmp_path, monkeypatch):
+    (tmp_path / "gym.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(FarstepError, match=said):
+        system("gym:tank")
+
+
+def test_code_of_ones_own_is_told_by_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for wanted in ("1.0", "2.5"):  # a constant that a function of the system uses
+        (tmp_path / "edited_system.py").write_text(f"WANTED = {wanted}\n")
+        monkeypatch.delitem(sys.modules, "edited_system", raising=False)
+        importlib.invalidate_caches()
+        digests.append(code_of("edited_system:tank"))
+    assert digests[0] != digests[1]
+    assert code_of("cartpole-swingup") == code_of("Pendulum-v1") == code_of(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reward": lambda *step: float(step[0][0])}, "the reward .* is no function of JAX arrays"),
+        (
+            {"reward": lambda *step: step[0]},
+            r"the reward .* gives \(3,\), but the shape must be \(\)",
+        ),
+        ({"terminated": lambda *step: step[0] > 1}, "the terminated .* gives"),
+        ({"reset": lambda key: key}, "the reset .* gives"),
+    ],
+)
+def test_known_parts_are_checked_before_anything_is_fitted(changes, said):
+    known = system("pendulum-swingup")
+    known.check_known_parts()
+    with pytest.raises(FarstepError, match=said):
+        dataclasses.replace(known, **changes).check_known_parts()
 
 
 @pytest.fixture

@@ -122,6 +122,10 @@ def test_bad_input_is_one_line(log: str, tmp_path: Path):
     for settings, message in cases:
         with pytest.raises(FarstepError, match=message):
             tune(log, out=tmp_path / "tuned", **settings)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "study.db").write_bytes(b"no database" * 100)
+    with pytest.raises(FarstepError, match=r"study.db cannot be used"):
+        tune(Path(log), out=tmp_path / "damaged", care_about=5)
     with pytest.raises(FarstepError, match="name a dataset"):
         tune([], out=tmp_path / "tuned")
     with pytest.raises(FarstepError, match="Did you mean 'horizon'"):

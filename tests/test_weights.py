@@ -108,6 +108,12 @@ def test_bad_profiles_say_what_they_must_be(given: str, said: str):
         profile(given)
 
 
+@pytest.mark.parametrize("found", [3.14, decay(0.75)])
+def test_a_name_of_something_else_than_a_function_is_refused(found: object):
+    with pytest.raises(FarstepError, match=f"'own:thing' is a {type(found).__name__}"):
+        profile("own:thing", lambda name: found)  # type: ignore[arg-type, return-value]  # noqa: ARG005
+
+
 def test_a_function_is_known_by_its_source_and_other_profiles_by_their_text():
     def halves(losses: Losses) -> Losses:
         return losses / 2

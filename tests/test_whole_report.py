@@ -12,6 +12,7 @@ import pytest
 
 from farstep.errors import FarstepError
 from farstep.exhibits import weight_profiles, whole_report
+from farstep.exhibits.drawn_models import choice, model_names
 from farstep.exhibits.exhibit import Exhibit, Plan, Results, Shown
 from farstep.exhibits.whole_report import report
 from farstep.report.charts import Chart, Line, Panel
@@ -74,7 +75,7 @@ def test_an_exhibit_of_several_directories_is_shown_once(
     folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     drawn = [("trajectories", ['<h2 id="trajectories">Trajectories</h2>'])]
-    monkeypatch.setattr(whole_report, "_trajectories", lambda _: drawn)
+    monkeypatch.setattr(whole_report, "trajectories", lambda _: drawn)
     for order in (folders, folders[::-1], [*folders, *folders]):
         text = report(order, tmp_path / "report.html", force=True).read_text()
         ids = re.findall(r'<(?:h2|div) id="([^"]+)"', text)
@@ -84,7 +85,7 @@ def test_an_exhibit_of_several_directories_is_shown_once(
         assert "Not computed, or not all of it: no.</p>" in text
         assert f"farstep reproduce ones --out {folders[0]}" in text
         assert f"farstep reproduce tens --out {order[0]}" in text
-        assert "<td>number</td><td>2</td><td>60</td>" in text
+        assert "<td>number</td><td>2</td><td>60</td><td>0.03</td><td>1.00 times that" in text
 
 
 def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farstep: Callable):
@@ -94,13 +95,37 @@ def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farst
     assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
 
 
+def test_a_directory_of_runs_itself_and_fewer_seeds_are_found(folders: list[Path], tmp_path: Path):
+    text = report([folders[0] / "runs"], tmp_path / "report.html").read_text()
+    assert '<h2 id="ones">' in text
+    Store(folders[0] / "runs").run(Number(2))
+    text = report([folders[0]], tmp_path / "report.html", force=True).read_text()
+    assert f"farstep reproduce ones --out {folders[0]}" in text  # one seed is the preset's
+    text = report([folders[0]], tmp_path / "report.html", seeds=2, force=True).read_text()
+    assert f"farstep reproduce ones --seeds 2 --out {folders[0]}" in text
+    (tmp_path / "empty").mkdir()
+    for given, message in (([tmp_path / "empty"], "has no runs"), ([], "name a directory")):
+        with pytest.raises(FarstepError, match=message):
+            report(given, tmp_path / "report.html", force=True)
+
+
+def test_models_of_several_horizons_and_one_dataset_are_drawn():
+    def fit(data: str, **config: int) -> dict[str, Any]:
+        return {"settings": {"data": data, "config": config}}
+
+    one, four, ten = fit("b"), fit("b", horizon=4), fit("b", horizon=10)
+    others = [fit("a"), fit("b", seed=1), fit("b", horizon=2, stride=2), fit("b", horizon=4)]
+    assert choice([others[0], ten, *others[1:3], four, one, others[3]]) == [one, four, ten]
+    assert choice([]) == []
+
+
 def test_models_are_told_by_their_horizon_and_by_what_differs():
     """What all of them share would fill the legend."""
     shared = {"width": 128, "residual": True}
     configs = [shared, {**shared, "horizon": 4, "weights": "decay:0.75"}]
-    names = whole_report.model_names([{"settings": {"config": config}} for config in configs])
+    names = model_names([{"settings": {"config": config}} for config in configs])
     assert names == ["h = 1, weights uniform", "h = 4, weights decay:0.75"]
-    assert whole_report.model_names([{"settings": {"config": configs[1]}}]) == ["h = 4"]
+    assert model_names([{"settings": {"config": configs[1]}}]) == ["h = 4"]
     others = [{"width": 8, "depth": 1, "clip": clip} for clip in (1.0, 2.0)]
-    names = whole_report.model_names([{"settings": {"config": c}} for c in ({}, *others)])
+    names = model_names([{"settings": {"config": c}} for c in ({}, *others)])
     assert len(set(names)) == 3 and all(len(name) < 40 for name in names)

@@ -1,5 +1,6 @@
 """`farstep collect`."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,8 @@ class Collect:
     """Run a policy on a real system and store its episodes.
 
     A step that fails ends the collecting: what was recorded before it is stored, with exit code 2.
+    Finished episodes are kept beside --out while others are run: stopped or killed, the same
+    command goes on where it was.
 
     Example: farstep collect cartpole-swingup --episodes 50 --seed 0 --out data/random
     """
@@ -42,6 +45,7 @@ class Collect:
         from farstep.cli.tables import print_summary
         from farstep.datasets.reading import check_target, write
         from farstep.errors import FarstepError
+        from farstep.files import explained
         from farstep.systems.collect import collect
         from farstep.systems.registry import system
 
@@ -49,8 +53,12 @@ class Collect:
         chosen = system(self.system)
         if self.option:
             chosen = chosen.with_options(**parse_options(self.option))
-        data = collect(chosen, self.policy, self.episodes, self.seed, self.workers)
+        keep = self.out.with_name(f"{self.out.name}.collecting")
+        data = collect(chosen, self.policy, self.episodes, self.seed, self.workers, keep)
         write(data, self.out, self.force)
+        if keep.exists():
+            with explained(keep):
+                shutil.rmtree(keep)
         print_summary(data)
         print(f"wrote {self.out}")
         if "trouble" in data.metadata["collected"]:

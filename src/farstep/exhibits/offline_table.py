@@ -165,15 +165,20 @@ def _comparison(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequenc
     rows = []
     for line, values in stacked.items():
         middle = interquartile_mean(values)
+        several = len(values) > 1  # of one seed there is nothing to draw again
         other = ONE_STEP if line == RECOMMENDED else one_step
         found = compare(values, stacked[other])
         low, high = found.difference.low, found.difference.high
-        against = "" if line in (one_step, ONE_STEP) else (
-            f"{found.difference.value:+.0f} ({low:+.0f} to {high:+.0f}), {found.wins:.0%}"
-        )  # fmt: skip
-        rows.append([line, f"{middle.value:.0f} ({middle.low:.0f} to {middle.high:.0f})", against])
+        against = f"{found.difference.value:+.0f}"
+        against += f" ({low:+.0f} to {high:+.0f})" if several else ""
+        shown = f"{middle.value:.0f}"
+        shown += f" ({middle.low:.0f} to {middle.high:.0f})" if several else ""
+        rows.append(
+            [line, shown, "" if line in (one_step, ONE_STEP) else f"{against}, {found.wins:.0%}"]
+        )
     columns = ["model", "interquartile mean", "above the same with h = 1, and share of pairs"]
-    return Table("Over all datasets, with bootstrap intervals of 90 %", columns, rows)
+    title = "Over all datasets, with bootstrap intervals of 90 %, which are narrow for few seeds"
+    return Table(title, columns, rows)
 
 
 def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str]) -> Chart:
@@ -194,10 +199,11 @@ def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
 
 def _said(budget: Budget) -> str:
     where = imagined_where(budget.imagination)
+    kept = "; a running average of the actor is kept, which the paper's agents have not"
     return (
         f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
-        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}; a running "
-        "average of the actor is kept, which the paper's agents have not."
+        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}"
+        f"{kept if budget.agent.average else ''}."
     )
 
 

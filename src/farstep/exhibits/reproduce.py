@@ -98,14 +98,19 @@ def what_is_missing(
 
 def store_in(out: str | Path) -> Store:
     """Return the store of `reproduce`, with the records that come with the source tree."""
-    committed = Path(__file__).parents[3] / "results"
-    return Store(Path(out) / "runs", (committed,) if committed.is_dir() else ())
+    return Store(Path(out) / "runs", committed())
+
+
+def committed() -> tuple[Path, ...]:
+    """Return the directory of the records that come with the source tree, if there is one."""
+    results = Path(__file__).parents[3] / "results"
+    return (results,) if results.is_dir() else ()
 
 
 def _chosen(names: str | Sequence[str]) -> list[Exhibit]:
     given = [names] if isinstance(names, str) else list(names)
-    if given == [ALL]:
-        return list(_PAPERS)
+    papers = [exhibit.name for exhibit in _PAPERS]
+    given = [name for one in given for name in (papers if one == ALL else [one])]
     if not given:
         raise FarstepError(f"name an exhibit: {', '.join(EXHIBITS)}, or {ALL}.")
     for name in given:
@@ -127,7 +132,8 @@ def checked_plan(preset: str, seeds: int | None) -> Plan:
 def _draw(exhibit: Exhibit, plan: Plan, shown: Shown, out: Path) -> Reproduction:
     """Write everything that is shown, and a page of it."""
     place, shown = out / exhibit.name / plan.preset, said(shown, plan.preset)
-    written = [path for one in shown.charts for path in save_chart(one, place / one.name, True)]
+    charts = [_noted(chart, shown.notes) for chart in shown.charts]
+    written = [path for one in charts for path in save_chart(one, place / one.name, True)]
     for stem, figure in shown.figures.items():
         written += save(figure, place / stem, force=True)
     contents = {"report.html": _page(exhibit, shown)}
@@ -142,13 +148,13 @@ def _draw(exhibit: Exhibit, plan: Plan, shown: Shown, out: Path) -> Reproduction
 
 
 def said(shown: Shown, preset: str) -> Shown:
-    """Return it with its notes below each chart, and `quick` in all places if it is that."""
+    """Return it with `quick` in all places if it is that."""
     notes: Sequence[str] = shown.notes
     if preset == "quick" and shown.numbers:
         notes = ["QUICK preset, not the paper's setting.", *notes]
         charts = [replace(chart, title=f"{chart.title} (quick)") for chart in shown.charts]
         shown = replace(shown, charts=charts)
-    return replace(shown, notes=notes, charts=[_noted(chart, notes) for chart in shown.charts])
+    return replace(shown, notes=notes)
 
 
 def _noted(chart: Chart, notes: Sequence[str]) -> Chart:
@@ -162,7 +168,7 @@ def _page(exhibit: Exhibit, shown: Shown) -> str:
 def shown_html(shown: Shown, prefix: str = "") -> list[str]:
     """Return what is shown as parts of a page, with charts under names of their own."""
     parts = [f'<p class="note">{html.escape(" ".join(shown.notes))}</p>']
-    charts = [replace(chart, name=f"{prefix}{chart.name}", note="") for chart in shown.charts]
+    charts = [replace(chart, name=f"{prefix}{chart.name}") for chart in shown.charts]
     parts += [chart_html(chart) for chart in charts]
     parts += [image_html(png(figure), "png", name) for name, figure in shown.figures.items()]
     return parts + [

@@ -14,7 +14,8 @@ from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError, one_line
 from farstep.files import publish
 from farstep.policy import Policy
-from farstep.systems.collect import Recorded, attempt
+from farstep.systems.collect import attempt
+from farstep.systems.kept_episodes import Recorded
 from farstep.systems.policies import policy_named
 from farstep.systems.system import System
 

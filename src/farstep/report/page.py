@@ -35,6 +35,7 @@ img { max-width: 100%; }
   body { max-width: none; margin: 0; font-size: 11px; }
   table { display: table; font-size: 9px; } th, td { white-space: normal; padding: .1rem .3rem; }
   .js-plotly-plot, img, table { break-inside: avoid; } nav { display: none; }
+  .scroll, table { overflow: visible; }
 }
 """
 _SORT = """
@@ -56,6 +57,17 @@ document.addEventListener("click", event => {
   body.append(...(down ? rows.reverse() : rows));
 });
 """
+_PRINT = """
+const paper = 680;  // pixels that fit on A4 between its margins
+const onPaper = printing => {
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
+    plot.dataset.screen ??= plot.layout.width ?? "";
+    const screen = plot.dataset.screen === "" ? null : Number(plot.dataset.screen);
+    Plotly.relayout(plot, {width: printing ? paper : screen, autosize: !printing && !screen});
+  }
+};
+matchMedia("print").addEventListener("change", event => onPaper(event.matches));
+"""
 
 
 def page(title: str, parts: Sequence[str]) -> str:
@@ -66,7 +78,7 @@ def page(title: str, parts: Sequence[str]) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script><script>{_SORT}</script></head>\n"
+        f"<script>{get_plotlyjs()}</script><script>{_SORT}{_PRINT}</script></head>\n"
         f"<body><h1>{html.escape(title)}</h1>\n{chr(10).join(parts)}\n</body></html>\n"
     )
 

@@ -72,6 +72,13 @@ def told_by(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": record["kind"], **flat(filled(record["settings"]))}
 
 
+def seed_of(record: Mapping[str, Any]) -> int | None:
+    """Return the seed of a run, or of what it is made of; None if it has none."""
+    told = told_by(record)
+    fields = [field for field in told if _ends(field, "seed")]
+    return told[min(fields, key=len)] if fields else None
+
+
 def _ends(field: str, name: str) -> bool:
     return field == name or field.endswith(f".{name}")
 

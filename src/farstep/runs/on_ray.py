@@ -19,6 +19,8 @@ from farstep.runs.store import RECORD, Store
 
 _RETRIES = 5
 """How often a task is started again whose node was lost."""
+_SWEEP = ".sweep"
+"""What a sweep on a cluster locks."""
 
 
 def run_all_on_ray(
@@ -43,19 +45,8 @@ def run_all_on_ray(
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise FarstepError(f"there is no Ray cluster at {address}: {one_line(error)}") from error
     try:
-        remote = ray.remote(max_retries=_RETRIES, num_cpus=1)(computed)
-        packed: dict[Run, Any] = {}
-
-        def submit(run: Run) -> Future[None]:
-            for one in run.needs:
-                if one not in packed and (store.place(one) / RECORD).exists():
-                    packed[one] = ray.put(pack(store.place(one)))
-            files = {name_of(one): packed[one] for one in run.needs if one in packed}
-            task = remote.remote(run, list(files), *files.values())
-            return _then(task.future(), lambda data: unpack(data, store.place(run)))
-
-        with Board(len(runs)) as board:
-            follow(dict.fromkeys(runs), {}, submit, needs, board)
+        with locked(store.folder / _SWEEP):  # of two on a cluster one waits: nothing is done twice
+            _run_all(ray, store.missing(runs, here=True), store, needs)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, FarstepError):  # of the run itself, as on this machine
             raise FarstepError(str(error.cause)) from error
@@ -65,6 +56,26 @@ def run_all_on_ray(
         raise FarstepError(f"the Ray cluster failed: {said} What was finished is kept.") from error
     finally:
         ray.shutdown()
+
+
+def _run_all(
+    ray: Any, runs: Sequence[Run], store: Store, needs: Callable[[Run], Collection[Run]]
+) -> None:
+    remote = ray.remote(max_retries=_RETRIES, num_cpus=1)(computed)
+    packed: dict[Run, Any] = {}
+    todo = set(runs)
+
+    def submit(run: Run) -> Future[None]:
+        for one in run.needs:
+            if one not in packed and (store.place(one) / RECORD).exists():
+                packed[one] = ray.put(pack(store.place(one)))
+        files = {name_of(one): packed[one] for one in run.needs if one in packed}
+        task = remote.remote(run, list(files), *files.values())
+        return _then(task.future(), lambda data: unpack(data, store.place(run)))
+
+    with Board(len(runs)) as board:
+        waiting = dict.fromkeys(runs)
+        follow(waiting, {}, submit, lambda run: [one for one in needs(run) if one in todo], board)
 
 
 def computed(run: Run, names: Sequence[str], *packed: bytes) -> bytes:

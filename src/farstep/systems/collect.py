@@ -1,5 +1,6 @@
 """Collecting episodes from a real system: the same data whatever the number of workers."""
 
+import hashlib
 import multiprocessing
 import os
 import pickle
@@ -9,33 +10,27 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, SupportsFloat, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 import gymnasium
 import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
-from farstep.fields import check_least
+from farstep.fields import check_least, identity_of
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import end_with_parent
 from farstep.progress import track
+from farstep.systems.kept_episodes import KeptEpisodes, Recorded
 from farstep.systems.policies import Policy, policy_named
-from farstep.systems.registry import import_module_of
+from farstep.systems.registry import code_of, import_module_of
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
 
 Watch: TypeAlias = Callable[[np.ndarray, np.ndarray, float, np.ndarray, bool], None]
 """Told of each step: state, action, reward, next state, and whether that ends the task."""
-
-
-class Recorded(NamedTuple):
-    """One real episode, and what went wrong in it."""
-
-    episode: Episode | None
-    """None if not a single step was recorded."""
-    trouble: list[str]
 
 
 def collect(
@@ -44,6 +39,7 @@ def collect(
     episodes: int = 50,
     seed: int = 0,
     workers: int = 1,
+    keep: str | Path | None = None,
 ) -> Episodes:
     """Run a policy on a real system and return what happened.
 
@@ -58,6 +54,8 @@ def collect(
         seed: Each episode draws from its own stream of this seed, so the data do not depend
             on the number of workers.
         workers: Processes to run in; 1 runs in this one.
+        keep: A directory in which every finished episode is stored at once: a collection that was
+            stopped or killed goes on from there. Remove it when the data are stored.
     """
     counts = {"episodes": episodes, "workers": workers, "seed": seed}
     check_least({"episodes": 1, "workers": 1, "seed": 0}, counts)
@@ -67,11 +65,16 @@ def collect(
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
     acting = _acting(policy, system)
     system.make().close()  # so that what is wrong with it is said before any work
-    with closing(_run(_Runner(system, acting, seed), episodes, workers)) as ran:
-        recorded, trouble = _until_trouble(track(ran, episodes, system.name, "episodes"))
+    kept = None if keep is None else _kept(Path(keep), system, policy_name, seed)
+    there = [] if kept is None else kept.read()[:episodes]
+    numbers = range(len(there), episodes)
+    with closing(_run(_Runner(system, acting, seed), numbers, workers)) as ran:
+        new = ran if kept is None else kept.storing(ran, len(there), system.signals)
+        found = chain((Recorded(episode, []) for episode in there), new)
+        recorded, trouble = _until_trouble(track(found, episodes, system.name, "episodes"))
     if trouble:
-        kept = f"{len(recorded)} of {episodes} episode(s) were recorded, and are kept."
-        warnings.warn(f"{trouble}; {kept}", DataWarning, stacklevel=2)
+        said = f"{len(recorded)} of {episodes} episode(s) were recorded, and are kept."
+        warnings.warn(f"{trouble}; {said}", DataWarning, stacklevel=2)
     recipe = {
         "env_id": system.env_id,
         "env_options": dict(system.env_options),
@@ -81,6 +84,15 @@ def collect(
         **({"trouble": trouble} if trouble else {}),
     }
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
+
+
+def _kept(folder: Path, system: System, policy: str, seed: int) -> KeptEpisodes:
+    """Return the episodes of this very collection that are there already."""
+    told = {"system": system.name, "env": system.env_id, "options": dict(system.env_options)}
+    stored = Path(policy)
+    content = hashlib.sha256(stored.read_bytes()).hexdigest() if stored.is_file() else policy
+    code = [code_of(name) for name in (system.name, policy)]
+    return KeptEpisodes(folder, identity_of(**told, policy=content, code=code, seed=seed))
 
 
 def _acting(policy: Policy | str | Path, system: System) -> Policy:
@@ -243,9 +255,9 @@ def _check_usable(
         raise ArithmeticError(f"it gave state {state} and reward {reward}")
 
 
-def _run(runner: _Runner, episodes: int, workers: int) -> Generator[Recorded, None, None]:
-    if workers == 1:
-        yield from map(runner, range(episodes))
+def _run(runner: _Runner, numbers: range, workers: int) -> Generator[Recorded, None, None]:
+    if workers == 1 or not numbers:
+        yield from map(runner, numbers)
         return
     try:
         pickle.dumps(runner)
@@ -257,13 +269,13 @@ def _run(runner: _Runner, episodes: int, workers: int) -> Generator[Recorded, No
     # Processes are spawned: forking a process that runs JAX's threads can deadlock.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(
-        min(workers, episodes),
+        min(workers, len(numbers)),
         mp_context=context,
         initializer=end_with_parent,
         initargs=(os.getpid(),),
     ) as pool:
         try:
-            yield from pool.map(runner, range(episodes))
+            yield from pool.map(runner, numbers)
         except BrokenProcessPool:
             said = (
                 "a worker process died. A script that collects with several workers needs "
