@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format bench docs figures constraints clean
+.PHONY: demo test check format bench docs figures wheel constraints clean
 
 demo: .venv/installed
 	rm -rf demo
@@ -45,6 +45,18 @@ figures: .venv/installed
 
 docs: .venv/installed-dev
 	$(BIN)/mkdocs build --strict
+
+# The wheel in an empty environment, away from the source tree.
+AWAY := build/wheel/away
+wheel: .venv/installed-dev
+	rm -rf dist build
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+	$(PYTHON) -m venv build/wheel && mkdir $(AWAY)
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt dist/*.whl
+	cd $(AWAY) && ../bin/farstep doctor && ../bin/farstep data list
+	cd $(AWAY) && ../bin/farstep fit cartpole-swingup/random --horizon 2 --weights uniform \
+		--epochs 1 --width 16 --out model && ../bin/farstep score model --data cartpole-swingup/random
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

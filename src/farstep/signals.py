@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from farstep.errors import FarstepError
+from farstep.json_numbers import json_numbers
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class Signals:
             "action_names": list(self.action_names),
             "state_units": list(self.state_units),
             "action_units": list(self.action_units),
-            "action_low": [_finite_or_none(value) for value in self.action_low],
-            "action_high": [_finite_or_none(value) for value in self.action_high],
+            "action_low": json_numbers(self.action_low),
+            "action_high": json_numbers(self.action_high),
             "interval": self.interval,
         }
 
@@ -113,7 +114,3 @@ class Signals:
             action_high=tuple(bounds("action_high", np.inf)),
             interval=data["interval"],
         )
-
-
-def _finite_or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -18,7 +18,7 @@ from farstep.agents.networks import Layers
 from farstep.agents.program import unscaled
 from farstep.agents.replay import Replay, empty_replay, remember
 from farstep.agents.sac import Learner, Losses, act, create_learner, learn
-from farstep.agents.training import as_policy, identity, mean_return, record
+from farstep.agents.training import as_policy, check_real, identity, mean_return, record
 from farstep.datasets import npz
 from farstep.datasets.reading import read
 from farstep.episodes import Episode, Episodes
@@ -76,9 +76,7 @@ class OnlineTraining:
     """One agent on one real system."""
 
     def __init__(self, system: System, config: AgentConfig, seed: int) -> None:
-        if config.num_envs != 1:
-            raise FarstepError("a real system is one; leave num_envs at 1.")
-        system.check_bounded()
+        check_real(system, config)
         self.system, self.config, self.seed = system, config, seed
         keys = jax.random.split(jax.random.key(seed), 3)
         self._first_key, self._act_key, self._learn_key = keys

@@ -12,13 +12,13 @@ from farstep.agents.curve import AgentCurve, now
 from farstep.agents.files import Agent, AgentFiles
 from farstep.agents.training import (
     IMAGINED_EPISODES,
+    check_real,
     identity,
     mean_return,
     notes,
     record,
     say,
 )
-from farstep.errors import FarstepError
 from farstep.imagination.gymnasium_env import ImaginedVectorEnv
 from farstep.imagination.imagine import Imagination, require_sb3
 from farstep.policy import Policy
@@ -44,8 +44,8 @@ class SB3Training:
         self.system = where.system if isinstance(where, Imagination) else where
         self.algorithm = config.agent.removeprefix("sb3:")
         self.system.check_bounded()
-        if not isinstance(where, Imagination) and config.num_envs != 1:
-            raise FarstepError("a real system is one; leave num_envs at 1.")
+        if not isinstance(where, Imagination):
+            check_real(where, config)
 
     def run(self, out: Path | None, force: bool) -> Agent:
         """Train; what is finished is read."""

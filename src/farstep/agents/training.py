@@ -51,6 +51,13 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int, start:
     return identity_of(**parts)
 
 
+def check_real(system: System, config: AgentConfig) -> None:
+    """Fail if an agent could not act on a real system."""
+    if config.num_envs != 1:
+        raise FarstepError("a real system is one; leave num_envs at 1.")
+    system.check_bounded()
+
+
 def _described(imagination: Imagination) -> Any:
     try:
         return describe_dynamics(imagination.world.dynamics)

@@ -33,9 +33,9 @@ class Offline:
     """How the model is fitted, and the values in the preset."""
     seeds: int = 3
     """How many, counting up from --seed."""
-    agent_preset: AgentPreset = "fast"
+    agent_preset: AgentPreset = "thorough"
     """paper: one system, one update a step; fast: ten systems, a small network, 60 000 updates,
-    minutes; brief: 24 000."""
+    a minute or two; thorough: 120 000, which forget less; brief: 24 000."""
     agent: str = "sac"
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from farstep.fields import changed
 from farstep.fitting.config import PRESETS, FitConfig, fit_config
 
 FitPreset = Literal["recommended", "ensemble", "brief", "paper"]
-AgentPreset = Literal["paper", "fast", "brief"]
+AgentPreset = Literal["paper", "fast", "thorough", "brief"]
 
 
 def chosen_fit(option: str = "--preset", usual: FitPreset = "recommended") -> FitConfig:

@@ -36,8 +36,7 @@ class LinearDynamics(Dynamics):
 
 def fit_linear(episodes: Episodes) -> LinearDynamics:
     """Return the least-squares one-step model of all transitions."""
-    before = np.concatenate([episode.states[:-1] for episode in episodes]).astype(np.float64)
-    after = np.concatenate([episode.states[1:] for episode in episodes]).astype(np.float64)
+    before, after = (states.astype(np.float64) for states in episodes.transitions())
     d, k = before.shape[1], episodes.actions.shape[1]
     inputs = np.concatenate([before, episodes.actions, np.ones((len(before), 1))], axis=1)
     solution = np.linalg.lstsq(inputs, after, rcond=None)[0].T

@@ -50,16 +50,29 @@ class Budget:
     compositions: int
     """Of the recommended ones."""
     agent: AgentConfig
-    """In the paper's models without a running average, which the paper's agents have not."""
+    """In the paper's models, whose agents have no running average."""
+    ours: AgentConfig
+    """In the recommended ones."""
     imagination: ImagineConfig = BRANCHED
     """Of agents in the paper's models; those in ours live as `offline` lets them."""
 
 
 BUDGETS = {
-    "quick": Budget((0, 1), ("random",), 2, 500, agent_config("fast", steps=2_000)),
-    "standard": Budget((0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("fast")),
+    "quick": Budget(
+        *((0, 1), ("random",), 2, 500),
+        agent_config("fast", steps=2_000, average=None),
+        agent_config("thorough", steps=2_000),
+    ),
+    "standard": Budget(
+        *((0, 1, 2), DATASETS, 50, FitConfig().compositions),
+        agent_config("fast", average=None),
+        agent_config("thorough"),
+    ),
     "paper": Budget(
-        (0, 1, 2), DATASETS, 50, FitConfig().compositions, agent_config("paper"), ImagineConfig()
+        *((0, 1, 2), DATASETS, 50, FitConfig().compositions),
+        agent_config("paper"),
+        agent_config("paper"),
+        ImagineConfig(),
     ),
 }
 
@@ -92,7 +105,7 @@ def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
         (data, line): [
             OfflineAgent(
                 ScoredFit(whole(data), replace(config, seed=seed)),
-                budget.agent if config.members > 1 else replace(budget.agent, average=None),
+                budget.ours if config.members > 1 else budget.agent,
                 AMONG_SEVERAL if config.members > 1 else budget.imagination,
             )
             for seed in budget.seeds
@@ -199,11 +212,11 @@ def _chart(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
 
 def _said(budget: Budget) -> str:
     where = imagined_where(budget.imagination)
-    kept = "; a running average of the actor is kept, which the paper's agents have not"
+    kept = "; a running average of the actor is kept" if budget.ours.average else ""
     return (
         f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
-        f"each. Recommended: ensembles of three; {imagined_where(AMONG_SEVERAL)}"
-        f"{kept if budget.agent.average else ''}."
+        f"each. Recommended: ensembles of three; {agent_budget(budget.ours)}, "
+        f"{imagined_where(AMONG_SEVERAL)}{kept}."
     )
 
 

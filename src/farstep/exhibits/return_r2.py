@@ -7,6 +7,7 @@ import numpy as np
 
 from farstep.exhibits import offline_table
 from farstep.exhibits.exhibit import Plan, Results, Shown
+from farstep.json_numbers import json_numbers
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.r2 import decoded
@@ -46,7 +47,10 @@ class ReturnAgainstR2:
         )
         numbers = {
             data: {
-                line: [{"return": value, "r2": _at(scores)} for scores, value in found]
+                line: [
+                    {"return": value, "r2": json_numbers(scores[np.array(HORIZONS) - 1])}
+                    for scores, value in found
+                ]
                 for line, found in lines.items()
             }
             for data, lines in points.items()
@@ -55,10 +59,6 @@ class ReturnAgainstR2:
         return Shown(
             charts, tables={"correlation": table}, notes=[f"{seeds} seeds."], numbers=numbers
         )
-
-
-def _at(scores: np.ndarray) -> list[float | None]:
-    return [float(scores[j - 1]) if np.isfinite(scores[j - 1]) else None for j in HORIZONS]
 
 
 def _chart(data: str, lines: dict[str, list[tuple[np.ndarray, float]]]) -> Chart:

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from farstep.dynamics.contract import Dynamics
 from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
+from farstep.json_numbers import json_numbers
 from farstep.scoring.errors import errors, mean_r_squared
 from farstep.weights import Auto
 
@@ -81,5 +82,4 @@ def first_grown(squared: Float[np.ndarray, " j"]) -> Chosen:
     growth = squared / max(squared[0], np.finfo(float).tiny)
     grown = np.flatnonzero((growth >= GROWTH) | ((growth >= 2) & (squared >= LOST)))
     horizon = grown[0] + 1 if len(grown) else np.count_nonzero(~np.isnan(growth))
-    numbers = [float(value) if np.isfinite(value) else None for value in growth]
-    return Chosen(max(1, int(horizon)), numbers)
+    return Chosen(max(1, int(horizon)), json_numbers(growth))

@@ -184,7 +184,7 @@ def offline(
     *,
     out: str | Path,
     seeds: int = 3,
-    agent: AgentConfig | str | Mapping[str, Any] = "fast",
+    agent: AgentConfig | str | Mapping[str, Any] = "thorough",
     system: str | None = None,
     imagination: ImagineConfig | Mapping[str, Any] | None = None,
     workers: int = usable_cores(),

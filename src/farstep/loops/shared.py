@@ -53,7 +53,7 @@ def _check_found(config: FitConfig, weights: Profile) -> None:
 
 
 def agent_settings(
-    agent: AgentConfig | str | Mapping[str, Any], usual: str = "fast"
+    agent: AgentConfig | str | Mapping[str, Any], usual: str = "thorough"
 ) -> AgentConfig:
     """Return the agent's settings, checked: a preset's name, changes to the usual one, or all."""
     if isinstance(agent, AgentConfig):
