@@ -26,6 +26,7 @@ def folder(tmp_path: Path, small: Episodes) -> Path:
     (tmp_path / "ragged.csv").write_text("x,u\n1,2\n3\n")
     (tmp_path / "log.csv").write_text("height,valve\n1,2\n2,2\n3,2\n")
     (tmp_path / "nan.csv").write_text("height,valve\n1,2\nnan,2\n3,2\n")
+    (tmp_path / "gap.csv").write_text("t,height,valve\n0,1,2\n,2,2\n2,3,2\n")
     (tmp_path / "inf.csv").write_text("height,valve\n1,2\ninf,2\n3,2\n")
     (tmp_path / "short.csv").write_text("e,height,valve\n1,1,2\n2,1,2\n2,3,2\n")
     (tmp_path / "twice.csv").write_text("height,height,valve\n1,1,2\n2,2,2\n")
@@ -58,6 +59,7 @@ LOG = ("--states", "height", "--actions", "valve")
         (["data", "info", "good.npz", "--horizon", "0"], "at least 1"),
         (["data", "convert", "ragged.csv", "x.npz", "--states", "x", "--actions", "u"], "Expected"),
         (["data", "convert", "nan.csv", "x.npz", *LOG], "NaN or infinite"),
+        (["data", "convert", "gap.csv", "x.npz", *LOG, "--time", "t"], "empty at data row 2"),
         (["data", "convert", "inf.csv", "x.npz", *LOG], "NaN or infinite"),
         (
             ["data", "convert", "short.csv", "x.npz", *LOG, "--episode", "e"],
@@ -231,6 +233,8 @@ said(lambda: fs.system(env), "TimeLimit is no name of a system")
 said(lambda: fs.tune(data, out="x"), "write them to a file")
 said(lambda: fs.fit(data, learn_reward=True, seed=2**31), "seed must be below")
 said(lambda: model.rollout(data.states[0], data.actions[:2], "smaple"), "Did you mean 'sample'")
+said(lambda: fs.Signals(state_names=("level"), action_names=("valve",)), "('level',)")
+said(lambda: fs.collect("HalfCheetah-v5", lambda s, r: np.full(6, 9.0), episodes=1), "between [-1.")
 bare = fs.Episodes(data.states, data.actions, data.lengths, signals=data.signals)
 said(lambda: fs.fit(bare, model="linear", learn_reward=True), "no rewards to learn")
 said(lambda: fs.system("CartPole-v1"), "Box(4,) and Discrete(2)")

@@ -114,6 +114,12 @@ def test_a_name_of_something_else_than_a_function_is_refused(found: object):
         profile("own:thing", lambda name: found)  # type: ignore[arg-type, return-value]  # noqa: ARG005
 
 
+def test_functions_typed_at_a_prompt_are_told_apart():
+    made = [eval(text) for text in ("lambda x: x / 2", "lambda x: x / 3", "lambda x: x / 2")]
+    sources = [profile(one).source for one in made]
+    assert sources[0] == sources[2] != sources[1]
+
+
 def test_a_function_is_known_by_its_source_and_other_profiles_by_their_text():
     def halves(losses: Losses) -> Losses:
         return losses / 2

@@ -46,7 +46,8 @@ def whole_numbers(name: str, values: ArrayLike) -> Int[np.ndarray, " n"]:
     """Return a new array of integers; anything else is an error."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise FarstepError(f"{name} must be a list of whole numbers, not {values!r}.")
+        given = " ".join(repr(array).split())[:80]
+        raise FarstepError(f"{name} must be a list of whole numbers, not {given}.")
     return array.astype(np.int64)
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import marshal
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -65,13 +66,16 @@ def changed(config: Any, reference: Any) -> dict[str, Any]:
 
 
 def source_of(function: Callable[..., Any] | None) -> str:
-    """Return what tells one function from another: its source, or else its name."""
+    """Return what tells one function from another: its source, or else its name and its code."""
     if isinstance(function, partial):
         return f"{source_of(function.func)} {function.args!r} {sorted(function.keywords.items())!r}"
     try:
         return "none" if function is None else inspect.getsource(function)
     except (OSError, TypeError):  # typed at a prompt, or an object with __call__
-        return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+        code = getattr(function, "__code__", None)
+        told = "" if code is None else hashlib.sha256(marshal.dumps(code)).hexdigest()
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+        return f"{name} {told}".strip()
 
 
 def identity_of(**parts: Any) -> str:

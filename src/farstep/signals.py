@@ -36,6 +36,9 @@ class Signals:
             "action_high": (np.inf, float, self.num_actions),
         }
         for name, (default, kind, count) in defaults.items():
+            if isinstance(getattr(self, name), str):
+                given = getattr(self, name)
+                raise FarstepError(f"{name} must be a tuple, such as ('{given}',), not a text.")
             values = tuple(kind(value) for value in getattr(self, name)) or (default,) * count
             if len(values) != count:
                 raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")

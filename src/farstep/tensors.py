@@ -37,7 +37,10 @@ def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         header = json.loads(text)
     except FileNotFoundError as error:
         raise FarstepError(f"there is no {what} at {path}.{nearby(path)}") from error
-    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+    except (
+        *(OSError, ValueError, KeyError, TypeError, RecursionError),
+        safetensors.SafetensorError,
+    ) as error:
         raise FarstepError(f"{path} is not a readable {what}: {one_line(error)}") from error
     if not isinstance(header, dict):
         raise FarstepError(f"{path} was not written by Farstep; it is no {what}.")

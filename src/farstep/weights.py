@@ -1,7 +1,6 @@
 """Horizon weights α_1 … α_h: profiles as values, each with a text form. All sum to one."""
 
 import abc
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from farstep.errors import FarstepError, did_you_mean
+from farstep.fields import source_of
 
 Losses: TypeAlias = Float[Array, " h"]
 """The running average of the loss at each horizon."""
@@ -187,11 +187,8 @@ class Own(Profile):
 
     @property
     def source(self) -> str:
-        """The function as it is written; it cannot be read where it was typed in."""
-        try:
-            return inspect.getsource(self.function)
-        except (OSError, TypeError):
-            return ""
+        """What tells it from other functions."""
+        return source_of(self.function)
 
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return the function's values over their sum."""

@@ -91,6 +91,9 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
     steps = np.diff(seconds)
     within = np.ones(len(steps), bool)
     within[starts[1:] - 1] = False
+    empty = np.flatnonzero(np.isnan(seconds))
+    if len(empty):
+        raise FarstepError(f"time column '{name}' is empty at data row {int(empty[0]) + 1}.")
     wrong = np.flatnonzero(within & ~(steps > 0))
     if len(wrong):
         raise FarstepError(

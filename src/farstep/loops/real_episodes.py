@@ -100,9 +100,13 @@ class RealEpisodes:
         return self.folder / f"{number:03}.nothing.json"
 
 
+def _number(path: Path) -> int:
+    return int(path.stem) if path.stem.isdecimal() else -1
+
+
 def all_of(folder: Path) -> Episodes:
     """Return every episode in a folder, in order."""
-    parts = [read(path) for path in sorted(folder.glob("*.npz"))]
+    parts = [read(path) for path in sorted(folder.glob("*.npz"), key=_number)]
     if not parts:
         raise FarstepError(f"there are no episodes in {folder}.")
     episodes: list[Any] = [episode for one in parts for episode in one]

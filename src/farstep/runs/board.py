@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from farstep import progress
+from farstep.files import explained
 
 _OFTEN = 1.0
 """Seconds between two reports of a worker."""
@@ -34,7 +35,8 @@ class Board:
     """One bar for all runs and a line for each worker; nothing when it is not a terminal."""
 
     def __init__(self, total: int) -> None:
-        self._place = tempfile.TemporaryDirectory(prefix="farstep-workers-")
+        with explained(Path(os.environ.get("TMPDIR", "/tmp"))):
+            self._place = tempfile.TemporaryDirectory(prefix="farstep-workers-")
         self.folder = Path(self._place.name)
         """Where workers report to."""
         console = Console(stderr=True)

@@ -238,10 +238,15 @@ def record_episode(
 def _checked(action: np.ndarray, space: gymnasium.spaces.Box, number: int) -> np.ndarray:
     if not space.contains(action):
         raise BadActionError(
-            f"step {number} the policy returned {action}; actions must have shape "
-            f"{space.shape} and lie between {space.low} and {space.high}."
+            f"step {number} the policy returned {_listed(action)}; actions must have shape "
+            f"{space.shape} and lie between {_listed(space.low)} and {_listed(space.high)}."
         )
     return action
+
+
+def _listed(values: np.ndarray) -> str:
+    """Return numbers on one line, however many they are."""
+    return " ".join(np.array2string(values, precision=4, threshold=8, edgeitems=3).split())
 
 
 def _check_usable(
@@ -250,9 +255,13 @@ def _check_usable(
     """Fail if a step gave what cannot be kept."""
     if np.shape(state) != np.shape(first):
         raise ValueError(f"it gave a state of shape {np.shape(state)}, not {np.shape(first)}")
-    clean = info.get("clean_state", state)
-    if not np.isfinite([*np.ravel(state), *np.ravel(clean), float(reward)]).all():
-        raise ArithmeticError(f"it gave state {state} and reward {reward}")
+    given = {"state": state, "clean state": info.get("clean_state", state), "reward": reward}
+    for name, values in given.items():
+        numbers = np.ravel(np.asarray(values, np.float64))
+        wrong = np.flatnonzero(~np.isfinite(numbers))
+        if len(wrong):
+            which = f" number {wrong[0]}" if len(numbers) > 1 else ""
+            raise ArithmeticError(f"it gave {name}{which} = {numbers[wrong[0]]}")
 
 
 def _run(runner: _Runner, numbers: range, workers: int) -> Generator[Recorded, None, None]:
