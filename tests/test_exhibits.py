@@ -258,12 +258,21 @@ def test_a_dry_run_says_what_is_there_and_what_it_would_take(tmp_path: Path, far
                    "--seeds", 1, "--dry-run", "--out", tmp_path)  # fmt: skip
     assert done.code == 0, done.err
     assert not list(tmp_path.iterdir())
-    row = next(line for line in done.out.splitlines() if line.strip().startswith("iterated"))
-    assert row.split()[1:4] == ["4", "0", "4"]
+    rows = [line.split() for line in done.out.splitlines() if "iterated" in line]
+    assert rows[0] == ["iterated-curves", "4", "0"]
+    assert rows[1][:4] == ["iterated", "4", "0", "4"]
     assert "hours with" in done.out
     done = farstep("reproduce", "weight-profiles", "--dry-run", "--workers", 0, "--out", tmp_path)
     assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
     assert "number of workers must be at least 1" in done.err
+
+
+def test_all_ends_in_one_page(tmp_path: Path, farstep: Callable, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("farstep.exhibits.reproduce._PAPERS", (EXHIBITS["weight-profiles"],))
+    done = farstep("reproduce", "all", "--preset", "quick", "--out", tmp_path)
+    assert done.code == 0, done.err
+    assert f"wrote {tmp_path / 'report.html'}" in done.out
+    assert '<h2 id="weight-profiles">' in (tmp_path / "report.html").read_text()
 
 
 def test_all_is_every_exhibit_and_shares_its_runs():

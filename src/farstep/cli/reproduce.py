@@ -19,7 +19,7 @@ class Reproduce:
     iterated-curves: returns of iterated batch RL. dataset-returns, dataset-states: the datasets.
     dataset-r2: R² of the models that the paper trains agents in, on every dataset.
     search: settings of the network by validation R² (extra tune).
-    all: every one of these; what several need is computed once.
+    all: every one of these; what several need is computed once, and all is on one page.
     demo: a tour in minutes, in any preset: two models, their scores, an agent inside each.
     Stopped or killed, it goes on where it was when it is started again.
 
@@ -45,7 +45,8 @@ class Reproduce:
     def run(self) -> None:
         """Reproduce, print the tables, and say where everything is."""
         from farstep.cli.tables import print_table
-        from farstep.exhibits.reproduce import reproduce
+        from farstep.exhibits.reproduce import ALL, reproduce
+        from farstep.exhibits.whole_report import report
 
         if self.dry_run:
             self._estimate()
@@ -65,11 +66,16 @@ class Reproduce:
                 print(note)
             for path in one.files:
                 print(f"wrote {path}")
+        if ALL in self.names:
+            page = report([self.out], self.out / "report.html", seeds=self.seeds, force=True)
+            print(f"wrote {page}, which has all of it")
 
     def _estimate(self) -> None:
         from farstep.cli.tables import print_table
-        from farstep.exhibits.reproduce import what_is_missing
+        from farstep.exhibits.reproduce import of_each, what_is_missing
 
+        each = of_each(self.names, self.out, self.preset, self.seeds)
+        print_table("Of each exhibit", ["exhibit", "runs", "there already"], each)
         found = what_is_missing(self.names, self.out, self.preset, self.seeds)
         hours = found.hours(self.workers)
         rows = [

@@ -96,6 +96,15 @@ def what_is_missing(
     return estimate(runs, store_in(out))
 
 
+def of_each(
+    names: str | Sequence[str], out: str | Path, preset: str, seeds: int | None = None
+) -> list[tuple[str, int, int]]:
+    """Return for each exhibit its name, how many runs it has, and how many of them are there."""
+    plan, store = checked_plan(preset, seeds), store_in(out)
+    runs = {one.name: list(dict.fromkeys(one.runs(plan))) for one in _chosen(names)}
+    return [(name, len(all_), len(all_) - len(store.missing(all_))) for name, all_ in runs.items()]
+
+
 def store_in(out: str | Path) -> Store:
     """Return the store of `reproduce`, with the records that come with the source tree."""
     return Store(Path(out) / "runs", committed())

@@ -114,7 +114,8 @@ def follow(
     elsewhere: dict[T, float] = {}
     while waiting:
         now = time.monotonic()
-        for item in [one for one in waiting if one not in begun.values()]:
+        under_way = set(begun.values())
+        for item in [one for one in waiting if one not in under_way]:
             ready = needs is None or all(other in found for other in needs(item))
             if ready and now >= elsewhere.get(item, now):
                 begun[submit(item)] = item
