@@ -268,7 +268,9 @@ def test_a_dry_run_says_what_is_there_and_what_it_would_take(tmp_path: Path, far
 
 
 def test_all_ends_in_one_page(tmp_path: Path, farstep: Callable, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("farstep.exhibits.reproduce._PAPERS", (EXHIBITS["weight-profiles"],))
+    one = EXHIBITS["weight-profiles"]
+    monkeypatch.setattr("farstep.exhibits.reproduce._PAPERS", (one,))
+    monkeypatch.setattr("farstep.exhibits.whole_report.EXHIBITS", {one.name: one})
     done = farstep("reproduce", "all", "--preset", "quick", "--out", tmp_path)
     assert done.code == 0, done.err
     assert f"wrote {tmp_path / 'report.html'}" in done.out
