@@ -26,7 +26,7 @@ def advance(
     gaussian, memory = step(memory, state, action, key)
     fed = gaussian.mean
     if propagation == "sample":
-        # The step itself draws from `key`; its second half is for the sample.
+        # The step itself draws from `key`; the sample from another, made of it.
         fed = gaussian.sample(jax.random.fold_in(key, 1))
     return fed, gaussian, memory
 

@@ -9,10 +9,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from farstep.errors import FarstepError
-from farstep.imagination.stepping import Stepper
+from farstep.imagination.stepping import SEEDS, Stepper
 from farstep.imagination.world import World
-
-_SEEDS = 2**31
 
 
 class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
@@ -31,7 +29,7 @@ class ImaginedEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode."""
         super().reset(seed=seed, options=options)
-        return self._stepper.reset([int(self.np_random.integers(_SEEDS))])[0], {}
+        return self._stepper.reset([int(self.np_random.integers(SEEDS))])[0], {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply an action."""
@@ -74,7 +72,7 @@ class ImaginedVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if options and "reset_mask" in options:
             raise FarstepError("imagined systems start anew by themselves; leave out reset_mask.")
         if seed is None:
-            seeds = self.np_random.integers(_SEEDS, size=self.num_envs).tolist()
+            seeds = self.np_random.integers(SEEDS, size=self.num_envs).tolist()
         elif isinstance(seed, Sequence):
             seeds = list(seed)
             self._np_random = np.random.default_rng(seeds)

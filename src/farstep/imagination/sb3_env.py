@@ -8,10 +8,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
 from farstep.errors import FarstepError
-from farstep.imagination.stepping import Stepper
+from farstep.imagination.stepping import SEEDS, Stepper
 from farstep.imagination.world import World
-
-_SEEDS = 2**31
 
 
 class ImaginedVecEnv(VecEnv):
@@ -30,7 +28,7 @@ class ImaginedVecEnv(VecEnv):
         given = [seed for seed in self._seeds if seed is not None]
         if given:  # later starts follow from these, as with Stable-Baselines3's own
             self._rng = np.random.default_rng(given)
-        fresh = self._rng.integers(_SEEDS, size=self.num_envs).tolist()
+        fresh = self._rng.integers(SEEDS, size=self.num_envs).tolist()
         seeds = [new if s is None else s for s, new in zip(self._seeds, fresh, strict=True)]
         self._reset_seeds()
         self._reset_options()

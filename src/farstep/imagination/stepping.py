@@ -15,6 +15,8 @@ from farstep.errors import FarstepError
 from farstep.fields import check_least, native
 from farstep.imagination.world import Place, World
 
+SEEDS = 2**31
+"""Starts are told apart by seeds below it."""
 _WATCHED = 8
 """Systems, at most, whose distance from the data is measured."""
 _LOOK_EVERY = 17

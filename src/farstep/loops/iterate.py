@@ -28,6 +28,7 @@ from farstep.loops.real_episodes import RealEpisodes, all_of
 from farstep.loops.shared import (
     agent_settings,
     described,
+    fit_seconds,
     imagine_settings,
     learned_note,
     learns_reward,
@@ -308,7 +309,6 @@ def _row(
         new = Episodes.from_list([episode], data.signals, data.system)
         values = mean_r_squared(r_squared(model.dynamics, new, steps[-1])) if steps else []
         scores |= {f"r2_{j}": json_numbers(values[j - 1]) for j in steps}
-    curves = model.record.get("curves", [])
     return {
         "epoch": epoch,
         "episodes": len(data),
@@ -317,7 +317,7 @@ def _row(
         **scores,
         "steps": None if episode is None else len(episode.actions),
         "updates": agent.curve.last.get("updates"),
-        "fit_seconds": sum(sum(curve["seconds"]) for curve in curves),
+        "fit_seconds": fit_seconds(model),
         "agent_seconds": agent.curve.last.get("seconds"),
     }
 

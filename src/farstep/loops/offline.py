@@ -26,6 +26,7 @@ from farstep.json_numbers import json_numbers
 from farstep.loops.shared import (
     agent_settings,
     described,
+    fit_seconds,
     imagine_settings,
     learned_note,
     learns_reward,
@@ -131,7 +132,7 @@ class OfflineSeed:
             "imagined_return": agent.curve.of_policy(self.agent.keep).get("imagined_return"),
             "r2": {str(j): json_numbers(scores[j - 1]) for j in steps},
             "notes": [*learned_note(self.imagination, system), *own_notes(noticed)],
-            "fit_seconds": sum(sum(c["seconds"]) for c in model.record.get("curves", [])),
+            "fit_seconds": fit_seconds(model),
             "agent_seconds": agent.curve.last.get("seconds"),
             "curve": agent.curve.to_json(),
         }

@@ -17,6 +17,7 @@ from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.settings import fit_settings
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import require_sb3
+from farstep.model import Model
 from farstep.runs.pool import run_all
 from farstep.systems.registry import code_of
 from farstep.systems.system import System
@@ -117,6 +118,11 @@ def told(
         "imagination": changed(imagination, ImagineConfig()),
         **({"code": code} if code else {}),
     }
+
+
+def fit_seconds(model: Model) -> float:
+    """Return how long a model was fitted, all members together."""
+    return sum(sum(curve["seconds"]) for curve in model.record.get("curves", []))
 
 
 def described(fit: FitConfig, agent: AgentConfig) -> str:

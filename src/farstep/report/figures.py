@@ -1,4 +1,4 @@
-"""What all figures share: colours, and how they are saved."""
+"""How all figures are saved."""
 
 import io
 from pathlib import Path
