@@ -10,7 +10,7 @@ demo: .venv/installed
 	rm -rf demo
 	$(BIN)/farstep data info cartpole-swingup/medium
 	$(BIN)/farstep reproduce demo dataset-returns dataset-states --preset quick --out demo
-	$(BIN)/farstep report demo --out demo/report.html
+	$(BIN)/farstep report demo --only demo dataset-returns dataset-states --out demo/report.html
 	@echo "open demo/report.html in a browser"
 
 # Most of a toy-sized test is compiling, so it is done with few optimisations, but for what must be

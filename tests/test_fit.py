@@ -330,6 +330,9 @@ def test_the_command_fits_and_says_where(farstep: Callable, tmp_path: Path):
     options = (*options, "--width", 8)
     result = farstep("fit", path, *options, "--out", tmp_path / "model")
     assert result.code == 0, result.err
+    assert "train on 7 episode(s) of" in result.out and "validation 1 episode(s)" in result.out
+    assert "cut long ones" not in result.out
+    assert "before" not in result.out
     assert f"wrote {tmp_path / 'model' / 'model.safetensors'}" in result.out
     assert (tmp_path / "model" / "training.png").stat().st_size > 5000
     model = load_model(tmp_path / "model")
@@ -340,7 +343,7 @@ def test_the_command_fits_and_says_where(farstep: Callable, tmp_path: Path):
     assert model.record["validation"] == validation.fingerprint
     before = (tmp_path / "model" / "model.safetensors").read_bytes()
     again = farstep("fit", path, *options, "--out", tmp_path / "model")
-    assert again.code == 0  # it is finished already
+    assert again.code == 0 and "with these settings before" in again.out
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
     other = farstep("fit", path, *options, "--seed", 1, "--out", tmp_path / "model")
     assert other.code == 2

@@ -219,6 +219,22 @@ def test_an_environment_of_ones_own_is_found_by_its_module_and_id(
     del gymnasium.registry["OwnPendulum-v0"]
 
 
+def test_a_misspelt_id_of_ones_own_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "own_motor.py").write_text(
+        "import gymnasium\nclass Motor(gymnasium.Env):\n    pass\n"
+        "gymnasium.register('Motor-v0', 'own_motor:Motor')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, said in (
+        ("own_motor:Motr-v0", "registers no 'Motr-v0'. Did you mean 'Motor-v0'"),
+        ("own_motor:Motor", "is a type, no farstep.System. It registers Motor-v0"),
+        ("Motor-v1", "module:id where a module of yours"),
+    ):
+        with pytest.raises(FarstepError, match=said):
+            system(name)
+    del gymnasium.registry["Motor-v0"]
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -228,7 +244,7 @@ def test_an_environment_of_ones_own_is_found_by_its_module_and_id(
         (":system", "no module ''"),
         ("nowhere:system", "no module 'nowhere'"),
         ("pendulum_system:pendulums", "Did you mean 'pendulum'"),
-        ("pendulum_system:reset", "is a function, not a farstep.System"),
+        ("pendulum_system:reset", "is a function, no farstep.System"),
     ],
 )
 def test_unknown_systems_say_what_there_is(name: str, said: str):

@@ -85,7 +85,7 @@ def test_an_exhibit_of_several_directories_is_shown_once(
         assert "Not computed, or not all of it: no.</p>" in text
         assert f"farstep reproduce ones --out {folders[0]}" in text
         assert f"farstep reproduce tens --out {order[0]}" in text
-        assert "<td>number</td><td>2</td><td>60</td><td>0.03</td><td>1.00 times that" in text
+        assert "<td>number</td><td>2</td><td>60</td><td>0.03</td><td>1.00 (2 runs)" in text
 
 
 def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farstep: Callable):
@@ -103,6 +103,10 @@ def test_a_directory_of_runs_itself_and_fewer_seeds_are_found(folders: list[Path
     assert f"farstep reproduce ones --out {folders[0]}" in text  # one seed is the preset's
     text = report([folders[0]], tmp_path / "report.html", seeds=2, force=True).read_text()
     assert f"farstep reproduce ones --seeds 2 --out {folders[0]}" in text
+    text = report(folders[:1], tmp_path / "report.html", only=["tens"], force=True).read_text()
+    assert '<h2 id="tens">' in text and '<h2 id="ones">' not in text
+    with pytest.raises(FarstepError, match="there is no exhibit 'tenths'"):
+        report(folders[:1], tmp_path / "report.html", only=["tenths"], force=True)
     (tmp_path / "empty").mkdir()
     for given, message in (([tmp_path / "empty"], "has no runs"), ([], "name a directory")):
         with pytest.raises(FarstepError, match=message):

@@ -30,7 +30,7 @@ _REWARD = "reward"
 MODEL_FILE = "model.safetensors"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A model of a system's dynamics, ready to predict."""
 
@@ -46,6 +46,12 @@ class Model:
     """Where it comes from: dataset's fingerprint, versions, and the training curve."""
     reward: RewardHead | None = None
     """A learned reward, if it was asked for."""
+
+    def __repr__(self) -> str:
+        what = f"{self.signals.num_states} states, {self.signals.num_actions} action(s)"
+        ahead = f"trained {self.horizon} step(s) ahead" if self.horizon else "not fitted here"
+        of = f" of {self.system}" if self.system else ""
+        return f"Model{of}: {type(self.dynamics).__name__}, {what}, {ahead}"
 
     @property
     def horizon(self) -> int | None:

@@ -43,7 +43,16 @@ class Fit:
         from farstep.model import MODEL_FILE
         from farstep.report.training import plot_training
 
-        train, validation, _ = read(self.data).split(self.split_seed)
+        train, validation, _ = parts = read(self.data).split(self.split_seed)
+        sizes = [f"{len(part)} episode(s) of {part.num_steps} steps" for part in parts]
+        print(f"train on {sizes[0]}, validation {sizes[1]}, test {sizes[2]}")
+        total = sum(part.num_steps for part in parts)
+        if train.num_steps < _LITTLE * total:
+            print(
+                f"that is {train.num_steps / total:.0%} of the steps, since episodes are kept "
+                "whole and are few; cut long ones: farstep data convert … --pieces 200"
+            )
+        before = (self.out / MODEL_FILE).exists() and not self.force
         model = fit(
             train,
             validation,
@@ -52,6 +61,8 @@ class Fit:
             out=self.out,
             force=self.force,
         )
+        if before:
+            print(f"{self.out} was fitted with these settings before; --force starts over")
         if "auto" in model.record:
             print(f"trained {model.horizon} step(s) ahead, by how a one-step pilot's errors grow")
         curves = model.record.get("curves", [])
@@ -68,6 +79,10 @@ class Fit:
         if curves:
             for path in plot_training(model, self.out / "training", force=True):
                 print(f"wrote {path}")
+
+
+_LITTLE = 0.6
+"""Of the steps, where 72 % are meant to be trained on."""
 
 
 def _shown(loss: float | None) -> str:

@@ -22,6 +22,8 @@ class Report:
     """What was --out of `farstep reproduce`."""
     out: Path = Path("report.html")
     """The file to write."""
+    only: tuple[str, ...] = ()
+    """Names of exhibits to show; without them all that are there."""
     seeds: int | None = None
     """What --seeds of `farstep reproduce` was, if it was given."""
     force: bool = False
@@ -31,4 +33,6 @@ class Report:
         """Write the page and say where."""
         from farstep.exhibits.whole_report import report
 
-        print(f"wrote {report(self.folders, self.out, seeds=self.seeds, force=self.force)}")
+        chosen = {"only": self.only, "seeds": self.seeds, "force": self.force}
+        written = report(self.folders, self.out, **chosen)
+        print(f"wrote {written}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, did_you_mean
 from farstep.exhibits.drawn_models import trajectories
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.reproduce import EXHIBITS, checked_plan, committed, said, shown_html
@@ -25,6 +25,7 @@ def report(
     folders: Sequence[str | Path],
     out: str | Path = "report.html",
     *,
+    only: Sequence[str] = (),
     seeds: int | None = None,
     force: bool = False,
 ) -> Path:
@@ -34,6 +35,7 @@ def report(
         folders: What `reproduce` was given as `out`. An exhibit is shown once, from the first of
             them that has all of its runs.
         out: The file to write.
+        only: The names of some exhibits; without them all.
         seeds: How many seeds `reproduce` was given. Without it the preset's, or 2 or 1 where only
             so many are complete.
         force: Replace a file that is there.
@@ -48,7 +50,12 @@ def report(
     stores = {Path(folder): _store(Path(folder)) for folder in folders}
     sections, missing = [], []
     records = {one["name"]: one for store in stores.values() for one in store.finished()}
+    for name in only:
+        if name not in EXHIBITS:
+            raise FarstepError(f"there is no exhibit '{name}'. {did_you_mean(name, EXHIBITS)}")
     for exhibit in EXHIBITS.values():
+        if only and exhibit.name not in only:
+            continue
         found = _found(exhibit, plans, stores)
         if found is None:
             missing.append(exhibit)
@@ -78,10 +85,10 @@ def timings(records: Sequence[dict[str, Any]]) -> Table:
         took = [one for one, _ in times]
         known = [(one, expected) for one, expected in times if expected]
         share = sum(e for _, e in known) / sum(t for t, _ in known) if known else None
-        told = "" if share is None else f"{share:.2f} times that, by {len(known)} run(s)"
+        told = "" if share is None else f"{share:.2f} ({len(known)} runs)"
         hours = f"{sum(took) / 3600:.2f}"
         rows.append([kind, str(len(took)), f"{median(took):.0f}", hours, told])
-    columns = ["kind of run", "runs", "median, s", "all, hours of one core", "expected"]
+    columns = ["kind of run", "runs", "median, s", "all, hours of one core", "estimate / actual"]
     return Table("Timings", columns, rows)
 
 

@@ -52,14 +52,34 @@ def system(name: str) -> System:
         module, attribute = import_module_of(name, from_here=True), name.partition(":")[2]
         if not hasattr(module, attribute) and attribute in gymnasium.registry:
             return _without_known_parts(name)
+        ids = _registered_by(module)
+        if not hasattr(module, attribute) and ids:
+            raise FarstepError(
+                f"'{name}': module '{module.__name__}' registers no '{attribute}'. "
+                f"{did_you_mean(attribute, ids)}"
+            )
         found = import_attribute(name, from_here=True)
         if not isinstance(found, System):
-            raise FarstepError(f"'{name}' is a {type(found).__name__}, not a farstep.System.")
+            hint = (
+                f" It registers {', '.join(ids)}: name {module.__name__}:{ids[0]}." if ids else ""
+            )
+            raise FarstepError(f"'{name}' is a {type(found).__name__}, no farstep.System.{hint}")
         return replace(found, name=name)
     raise FarstepError(
         f"there is no system '{name}'. {did_you_mean(name, SYSTEMS)} "
-        "A Gymnasium id or module:attribute works too."
+        "A Gymnasium id or module:attribute works too, and module:id where a module of yours "
+        "registers the id."
     )
+
+
+def _registered_by(module: ModuleType) -> list[str]:
+    """Return the ids of environments whose code is in a module."""
+    entries = {name: spec.entry_point for name, spec in gymnasium.registry.items()}
+    return [
+        name
+        for name, entry in entries.items()
+        if getattr(entry, "__module__", str(entry).partition(":")[0]) == module.__name__
+    ]
 
 
 def code_of(name: str | None) -> str:
