@@ -44,6 +44,14 @@ def test_r_squared_is_over_all_sub_trajectories_of_each_length():
         np.testing.assert_allclose(scores[j - 1], 1 - errors / variation, atol=1e-4)
 
 
+def test_the_root_mean_squared_error_is_in_the_states_own_units():
+    """States that grow by 0.5 a step, and a model that says they stay: off by 0.5 j after j."""
+    steps = np.arange(20.0)[:, None] * 0.5
+    data = Episodes.from_list([Episode(steps, np.zeros((19, 1)))])
+    found = errors([_persistence(1)], data, 4).rmse
+    np.testing.assert_allclose(found[0, :, 0], 0.5 * np.arange(1, 5), rtol=1e-6)
+
+
 def test_an_exact_model_scores_one_at_every_horizon():
     states = [np.array([1.0, -2.0])]
     for _ in range(60):

@@ -86,7 +86,7 @@ class Score:
         from farstep.report.score_table import score_tables
 
         print(result.about)
-        for table in score_tables(result.scores):
+        for table in score_tables(result.scores, result.signals):
             print_table(table.title, table.columns, table.rows)
         for sentence in result.verdicts:
             print(sentence)

@@ -90,7 +90,7 @@ class Evaluation:
         if moving is not None:
             contents["animation.gif"] = moving
         contents["report.html"] = score_page(
-            self.scores, charts, moving, self.about, self.verdicts, self.notes
+            self.scores, self.signals, charts, moving, self.about, self.verdicts, self.notes
         ).encode()
         for name, data in contents.items():
             publish(out / name, {"": data}, force)
@@ -186,6 +186,7 @@ def _scored(entry: Entry, episodes: Episodes, horizon: int) -> Score:
         steps=np.arange(count, horizon + 1, count),
         r2_dimensions=values[0],
         r2_clean_dimensions=values[1] if len(values) > 1 else None,
+        rmse_dimensions=sums.rmse,
         bias=parts[0] if several else None,
         variance=parts[1] if several else None,
         r2_reward=rewards,

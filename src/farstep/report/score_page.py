@@ -8,10 +8,12 @@ from farstep.report.interactive import chart_html
 from farstep.report.page import image_html, page, table_html
 from farstep.report.score_table import score_tables
 from farstep.scoring.score import Score
+from farstep.signals import Signals
 
 
 def score_page(
     scores: Sequence[Score],
+    signals: Signals,
     charts: Sequence[Chart],
     moving: bytes | None,
     about: str,
@@ -26,7 +28,8 @@ def score_page(
     ]
     parts += [f'<p class="note">Note: {html.escape(note)}</p>' for note in notes]
     tables = [
-        f"<h2>{html.escape(table.title)}</h2>{table_html(table)}" for table in score_tables(scores)
+        f"<h2>{html.escape(table.title)}</h2>{table_html(table)}"
+        for table in score_tables(scores, signals)
     ]
     parts += [tables[0], *(chart_html(chart) for chart in charts), *tables[1:]]
     if moving is not None:

@@ -8,13 +8,14 @@ import numpy as np
 from farstep.report.table import Table
 from farstep.scoring.calibration import LEVELS
 from farstep.scoring.score import THRESHOLDS, Score
+from farstep.signals import Signals
 
 HORIZONS = (1, 10, 25, 50, 100, 200, 500, 1000)
 """Those up to H are shown, and H."""
 
 
-def score_tables(scores: Sequence[Score]) -> list[Table]:
-    """Return R² and what follows from it, and the calibration if it is known."""
+def score_tables(scores: Sequence[Score], signals: Signals | None = None) -> list[Table]:
+    """Return R² and what follows from it, errors in units, and the calibration, if known."""
     longest = max(int(score.steps[-1]) for score in scores)
     shown = sorted({horizon for horizon in (*HORIZONS, longest) if horizon <= longest})
     tables = [_r2_table(scores, shown, longest)]
@@ -23,6 +24,8 @@ def score_tables(scores: Sequence[Score]) -> list[Table]:
         tables.append(_other_table(title, "r2_clean", scores, shown))
     if any(score.r2_reward is not None for score in scores):
         tables.append(_other_table("Of the learned reward", "r2_reward", scores, shown))
+    if signals is not None:
+        tables.append(_rmse_table(scores, signals, shown))
     known = [score for score in scores if score.calibrations]
     if known:
         tables.append(_calibration_table(known, shown))
@@ -78,6 +81,20 @@ def _other_table(title: str, name: str, scores: Sequence[Score], shown: Sequence
     known = [(score, getattr(score, name)) for score in scores]
     rows = [[s.name, *_picked(s, r2.mean(axis=0), shown)] for s, r2 in known if r2 is not None]
     return Table(title, columns, rows)
+
+
+def _rmse_table(scores: Sequence[Score], signals: Signals, shown: Sequence[int]) -> Table:
+    """Return the root mean squared error of each state, the mean over seeds, model by model."""
+    rows = []
+    for place, name in enumerate(signals.state_names):
+        unit = f", {signals.state_units[place]}" if signals.state_units[place] else ""
+        for score in scores:
+            if score.kind == "model" and score.rmse_dimensions is not None:
+                values = score.rmse_dimensions[:, :, place].mean(axis=0)
+                rows.append([f"{name}{unit}: {score.name}", *_picked(score, values, shown, ".3g")])
+    seconds = [f" ({signals.interval * j:.3g} s)" if signals.interval else "" for j in shown]
+    ahead = [f"{j} ahead{after}" for j, after in zip(shown, seconds, strict=True)]
+    return Table("Root mean squared error of each state, in its own unit", ["", *ahead], rows)
 
 
 def _calibration_table(scores: Sequence[Score], shown: Sequence[int]) -> Table:

@@ -43,6 +43,11 @@ class Errors(eqx.Module):
             share = self.errors / self.variation[:, None]
             return np.where(np.isnan(self.variation[:, None]), np.nan, 1 - share)
 
+    @property
+    def rmse(self) -> Float[np.ndarray, "models steps d"]:
+        """Root of the mean squared error against what was observed, in the states' own units."""
+        return np.sqrt(self.errors[0] / self.count[:, None])
+
 
 def stride_of(predictor: Predictor) -> int:
     """Return how many steps one prediction spans."""

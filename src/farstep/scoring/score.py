@@ -28,6 +28,8 @@ class Score:
     """R² of each state dimension, NaN where a dimension does not vary."""
     r2_clean_dimensions: Float[np.ndarray, "seeds n d"] | None = None
     """The same against states without observation noise, where the dataset has them."""
+    rmse_dimensions: Float[np.ndarray, "seeds n d"] | None = None
+    """Root mean squared error of each state dimension, in its own unit."""
     bias: Float[np.ndarray, " n"] | None = None
     """Bias² over SST: the error of what seeds, or an ensemble's members, predict on average."""
     variance: Float[np.ndarray, " n"] | None = None
@@ -121,6 +123,7 @@ class Score:
             "r2_clean": self.r2_clean,
             "r2_dimensions": self.r2_dimensions,
             "r2_clean_dimensions": self.r2_clean_dimensions,
+            "rmse_dimensions": self.rmse_dimensions,
             "r2_reward": self.r2_reward,
             "bias": self.bias,
             "variance": self.variance,
