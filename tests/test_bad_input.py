@@ -30,6 +30,7 @@ def folder(tmp_path: Path, small: Episodes) -> Path:
     (tmp_path / "inf.csv").write_text("height,valve\n1,2\ninf,2\n3,2\n")
     (tmp_path / "short.csv").write_text("e,height,valve\n1,1,2\n2,1,2\n2,3,2\n")
     (tmp_path / "twice.csv").write_text("height,height,valve\n1,1,2\n2,2,2\n")
+    (tmp_path / "euro.csv").write_text("height;valve\n1,5;2,0\n2,5;2,0\n")
     (tmp_path / "semi.csv").write_text("height;valve\n1;2\n2;2\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.txt").write_text("years of work")
@@ -58,7 +59,7 @@ LOG = ("--states", "height", "--actions", "valve")
         (["data", "info", "good.npz", "--horizon", "7"], "7 steps is longer than every episode"),
         (["data", "info", "good.npz", "--horizon", "0"], "at least 1"),
         (["data", "convert", "ragged.csv", "x.npz", "--states", "x", "--actions", "u"], "Expected"),
-        (["data", "convert", "nan.csv", "x.npz", *LOG], "NaN or infinite"),
+        (["data", "convert", "nan.csv", "x.npz", *LOG], "NaN or infinite, the first on line 3"),
         (["data", "convert", "gap.csv", "x.npz", *LOG, "--time", "t"], "empty at data row 2"),
         (["data", "convert", "inf.csv", "x.npz", *LOG], "NaN or infinite"),
         (
@@ -101,6 +102,7 @@ LOG = ("--states", "height", "--actions", "valve")
         ),
         (["data", "convert", "twice.csv", "x", *LOG], "two columns are called 'height'"),
         (["data", "convert", "semi.csv", "x", *LOG], "separated by semicolons"),
+        (["data", "convert", "euro.csv", "x", *LOG], "decimal points"),
     ],
 )
 def test_one_clear_line_and_exit_code_2(

@@ -32,7 +32,8 @@ def print_table(
 
 def _shown(cell: object) -> str:
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if cell.is_integer() and abs(cell) < 1e9 else f"{cell:.4g}"
+        whole = (cell.is_integer() or abs(cell) >= 1000) and abs(cell) < 1e9
+        return f"{cell:,.0f}" if whole else f"{cell:.4g}"
     return str(cell)
 
 
@@ -40,8 +41,11 @@ def print_summary(episodes: Episodes) -> None:
     """Print what `farstep data info` shows."""
     summary = describe(episodes)
     source = f" of {episodes.system}" if episodes.system else ""
-    print(f"{summary.episodes} episodes, {summary.steps} steps{source}")
-    print(f"{summary.terminated} terminated, {summary.truncated} truncated")
+    several = "" if summary.episodes == 1 else "s"
+    print(f"{summary.episodes} episode{several}, {summary.steps} steps{source}")
+    neither = summary.episodes - summary.terminated - summary.truncated
+    ended = f", {neither} ended with the recording" if neither > 0 else ""
+    print(f"{summary.terminated} terminated, {summary.truncated} truncated{ended}")
     signals = episodes.signals
     print(f"interval {signals.interval:g} s" if signals.interval else "interval unknown")
     bounds = zip(signals.action_names, signals.action_low, signals.action_high, strict=True)

@@ -59,11 +59,15 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
 
 
 def _csv_schema(path: Path) -> pa.Schema:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        head = file.readline(10_000)
+    if ";" in head and "," not in head:
+        raise FarstepError(
+            "its columns are separated by semicolons; separate them by commas, and write numbers "
+            "with decimal points."
+        )
     with pyarrow.csv.open_csv(path) as reader:
-        schema = reader.schema
-    if len(schema.names) == 1 and ";" in schema.names[0]:
-        raise FarstepError("its columns are separated by semicolons; separate them by commas.")
-    return schema
+        return reader.schema
 
 
 def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns) -> pa.Table:
@@ -74,7 +78,9 @@ def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns)
         include_columns=wanted, column_types=dict.fromkeys(numbers, pa.float64())
     )
     try:
-        return pyarrow.csv.read_csv(path, convert_options=options)
+        table = pyarrow.csv.read_csv(path, convert_options=options)
+        _check_states(table, meaning.states)
+        return table
     except pa.ArrowInvalid as error:
         found = re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", one_line(error))
         if found is None:
@@ -83,6 +89,18 @@ def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns)
         raise FarstepError(
             f"column '{name}' must hold numbers, but has '{value}'{_where(path, name, value)}."
         ) from error
+
+
+def _check_states(table: pa.Table, names: Sequence[str]) -> None:
+    """Fail if a state is missing, with its line; what an episode's last row lacks is fine."""
+    for name in names:
+        values = table.column(name).to_numpy()
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            raise FarstepError(
+                f"column '{name}' has {len(wrong)} value(s) that are empty, NaN or infinite, the "
+                f"first on line {int(wrong[0]) + 2}; remove or repair these rows."
+            )
 
 
 def _where(path: Path, name: str, value: str) -> str:
