@@ -50,7 +50,7 @@ def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
         parts = [one.part(0, 150) for one in data]
         return Episodes.from_list(parts, data.signals, data.system, data.metadata)
 
-    for module in (shipped, package):
+    for module in (package, shipped):  # the package's own, before it is that of the other
         monkeypatch.setattr(module, "load", load)
     monkeypatch.setattr("farstep.loops.offline._EPISODES", 1)
 

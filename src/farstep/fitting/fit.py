@@ -115,6 +115,11 @@ def _stored(folder: Path, checkpoints: Checkpoints, new: Callable[[], Model]) ->
     with locked(folder):
         model = None if force else _finished(folder, checkpoints.identity)
         if model is None:
+            if path.exists() and not force:
+                raise FarstepError(
+                    f"{path} exists already, fitted with other settings or data, and is left as it "
+                    "is; choose another place, or pass --force (force=True) to start over."
+                )
             check_output(path, force)
             checkpoints.check()
             model = new()

@@ -122,7 +122,7 @@ def told(
 
 def fit_seconds(model: Model) -> float:
     """Return how long a model was fitted, all members together."""
-    return sum(sum(curve["seconds"]) for curve in model.record.get("curves", []))
+    return float(sum(sum(curve["seconds"]) for curve in model.record.get("curves", [])))
 
 
 def described(fit: FitConfig, agent: AgentConfig) -> str:
