@@ -10,6 +10,7 @@ from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 from farstep.signals import Signals
 from farstep.systems.collect import attempt, collect, run_episodes
+from farstep.systems.kept_episodes import remove_kept
 from farstep.systems.policies import policy_named
 from farstep.systems.registry import system
 
@@ -140,6 +141,9 @@ def test_a_collection_that_is_stopped_goes_on(tmp_path, monkeypatch):
     assert len(collect(SHORT, episodes=2, seed=3, keep=tmp_path, workers=2)) == 2
     with pytest.raises(FarstepError, match="collected with other settings"):
         collect(SHORT, episodes=5, seed=4, keep=tmp_path)
+    (tmp_path / "thesis.txt").write_text("years of work")
+    remove_kept(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_a_worker_that_dies_loses_no_finished_episode(monkeypatch):

@@ -245,8 +245,10 @@ def profile(
     if rest.isidentifier() and find is not None:
         found = find(given)
         if isinstance(found, Profile) or not callable(found):
-            said = "use its own name, such as decay:0.75" if isinstance(found, Profile) else "no"
-            raise FarstepError(f"'{given}' is a {type(found).__name__}; {said} function.")
+            raise FarstepError(
+                f"'{given}' is a {type(found).__name__}, not a function of the running losses; a "
+                "known profile is given by its own name, such as decay:0.75."
+            )
         return Own(found, given)
     raise FarstepError(
         f"there are no weights '{given}'. {did_you_mean(kind, _KINDS)} Such as decay:0.75 or "

@@ -1,6 +1,5 @@
 """`farstep collect`."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -45,8 +44,8 @@ class Collect:
         from farstep.cli.tables import print_summary
         from farstep.datasets.reading import check_target, write
         from farstep.errors import FarstepError
-        from farstep.files import explained
         from farstep.systems.collect import collect
+        from farstep.systems.kept_episodes import remove_kept
         from farstep.systems.registry import system
 
         check_target(self.out, self.force)
@@ -56,9 +55,7 @@ class Collect:
         keep = self.out.with_name(f"{self.out.name}.collecting")
         data = collect(chosen, self.policy, self.episodes, self.seed, self.workers, keep)
         write(data, self.out, self.force)
-        if keep.exists():
-            with explained(keep):
-                shutil.rmtree(keep)
+        remove_kept(keep)
         print_summary(data)
         print(f"wrote {self.out}")
         if "trouble" in data.metadata["collected"]:

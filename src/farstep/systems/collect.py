@@ -88,7 +88,9 @@ def collect(
 
 def _kept(folder: Path, system: System, policy: str, seed: int) -> KeptEpisodes:
     """Return the episodes of this very collection that are there already."""
-    told = {"system": system.name, "env": system.env_id, "options": dict(system.env_options)}
+    options = repr(sorted(system.env_options.items()))
+    told = {"system": system.name, "env": system.env_id, "options": options}
+    told["steps"] = str(system.episode_steps)
     stored = Path(policy)
     content = hashlib.sha256(stored.read_bytes()).hexdigest() if stored.is_file() else policy
     code = [code_of(name) for name in (system.name, policy)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from farstep.datasets import npz
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
-from farstep.files import publish
+from farstep.files import explained, publish
 from farstep.signals import Signals
 
 
@@ -52,3 +52,14 @@ class KeptEpisodes:
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06}.npz"
+
+
+def remove_kept(folder: Path) -> None:
+    """Remove episodes that are stored elsewhere now; what else is in the directory stays."""
+    if not folder.is_dir():
+        return
+    with explained(folder):
+        for path in folder.glob("[0-9][0-9][0-9][0-9][0-9][0-9].npz"):
+            path.unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
