@@ -138,7 +138,11 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
         ("", Columns(("x",), ("u",)), "not readable as csv"),
         ("e,x,u\n0,1,1\n1,1,1\n1,1,1\n", Columns(("x",), ("u",), "e"), "episode 0 has one row"),
         ("e,x,u\n0,1,1\n,1,1\n1,1,1\n", Columns(("x",), ("u",), "e"), "empty on data row 2"),
-        ("x,u\n1,2\nnan,2\n1,2\n", Columns(("x",), ("u",)), "NaN or infinite.*'x'.*step 1"),
+        (
+            "x,u\n1,2\nnan,2\n1,2\n",
+            Columns(("x",), ("u",)),
+            "'x' has 1 value.*empty, NaN or infinite, the first on line 3",
+        ),
         ("x,u\n1,2\n1,\n1,2\n", Columns(("x",), ("u",)), "NaN or infinite.*'u'.*step 1"),
     ],
 )
