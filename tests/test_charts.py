@@ -55,6 +55,9 @@ def test_what_is_not_finite_is_a_gap_and_a_single_point_is_marked():
     [
         (0.98765, np.nan, "0.9877"),
         (0.5, 0.0213, "0.5000 ± 0.021"),
+        (0.9999, np.nan, "0.99990"),
+        (0.9912, 0.001, "0.9912 ± 0.001"),
+        (1.0, np.nan, "1.0000"),
         (-123456.0, np.nan, "-1.23e+05"),
         (-np.inf, np.nan, "−∞"),
         (np.nan, np.nan, "–"),

@@ -35,6 +35,12 @@ def _score(name: str, r2: list[float], kind: str = "model", held: float | None =
             None,
             "m: R² stays above 0.9 for all 2 steps that were scored.",
         ),
+        (
+            _score("m", [1.0, 0.95], held=1.0),
+            None,
+            "m: R² stays above 0.9 for all 2 steps that were scored; its 90 % intervals hold 100% "
+            "of the states 2 steps ahead: too wide.",
+        ),
     ],
 )
 def test_a_model_alone(score: Score, interval: float | None, said: str):
@@ -49,3 +55,15 @@ def test_a_better_baseline_is_named_and_others_are_not():
     assert said.endswith("; the baseline 'linear' is better on average (R² 0.9950 for 0.9750).")
     assert "baseline" not in verdicts([model, worse, oracle], None)[0]
     assert verdicts([linear, oracle], None) == []
+
+
+def test_models_that_are_all_good_are_compared_by_what_they_leave_unexplained():
+    better, worse = _score("h4", [1.0, 0.9999]), _score("h1", [0.9999, 0.9995])
+    said = verdicts([worse, better], None)
+    assert len(said) == 3
+    assert said[-1] == (
+        "unexplained on average over 1 to 2 steps ahead (1 − R²): h4 0.005 %, h1 0.03 %; with one "
+        "seed, this may be chance."
+    )
+    assert len(verdicts([better, _score("long", [1.0, 0.9, 0.8])], None)) == 2  # other horizons
+    assert len(verdicts([better, _score("lost", [1.0, -np.inf])], None)) == 2

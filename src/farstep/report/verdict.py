@@ -7,23 +7,26 @@ import numpy as np
 from farstep.scoring.calibration import LEVELS
 from farstep.scoring.score import THRESHOLDS, Score
 
-_HELD = 0.75
-"""Share of states inside the 90 % intervals below which they are called too narrow."""
+_HELD = (0.75, 0.97)
+"""Shares of states inside the 90 % intervals beyond which they are called too narrow or wide."""
 
 
 def verdicts(scores: Sequence[Score], interval: float | None) -> list[str]:
-    """Return a sentence for each model: how far, beside which baseline, and with what intervals.
+    """Return a sentence for each model, and one that compares them if there are several.
+
+    A model's says how far it reaches, beside which baseline, and with what intervals.
 
     Args:
         scores: Of models, baselines and the oracle.
         interval: Seconds of a step, if they are known.
     """
     baselines = [score for score in scores if score.kind == "baseline"]
-    return [
-        "; ".join([_reach(one, interval), *_better(one, baselines), *_narrow(one)]) + "."
-        for one in scores
-        if one.kind == "model"
+    models = [score for score in scores if score.kind == "model"]
+    each = [
+        "; ".join([_reach(one, interval), *_better(one, baselines), *_calibrated(one)]) + "."
+        for one in models
     ]
+    return [*each, *_compared(models)]
 
 
 def _reach(score: Score, interval: float | None) -> str:
@@ -51,12 +54,27 @@ def _better(score: Score, baselines: Sequence[Score]) -> list[str]:
     return [f"the baseline '{best.name}' is better on average (R² {theirs:.4f} for {ours:.4f})"]
 
 
-def _narrow(score: Score) -> list[str]:
-    """Say where a model is surer of itself than it should be."""
+def _calibrated(score: Score) -> list[str]:
+    """Say where a model is surer of itself than it should be, or less sure."""
     if score.coverage is None:
         return []
-    held = float(score.coverage[LEVELS.index(0.9)][-1])
-    if not held < _HELD:
+    held, (least, most) = float(score.coverage[LEVELS.index(0.9)][-1]), _HELD
+    if least <= held <= most or np.isnan(held):
         return []
-    ahead = int(score.steps[-1])
-    return [f"its 90 % intervals hold {held:.0%} of the states {ahead} steps ahead: too narrow"]
+    ahead, fault = int(score.steps[-1]), "too narrow" if held < least else "too wide"
+    return [f"its 90 % intervals hold {held:.0%} of the states {ahead} steps ahead: {fault}"]
+
+
+def _compared(models: Sequence[Score]) -> list[str]:
+    """Say what models leave unexplained: where all are good, their R² hardly differ."""
+    same = [one for one in models if np.array_equal(one.steps, models[0].steps)]
+    left = sorted((100 * (1 - one.mean_r2[0]), one.name) for one in same)
+    if len(same) < 2 or not np.isfinite([share for share, _ in left]).all():
+        return []
+    shown = ", ".join(f"{name} {share:.3g} %" for share, name in left)
+    chance = "" if min(one.seeds for one in same) > 1 else "; with one seed, this may be chance"
+    steps = models[0].steps
+    return [
+        f"unexplained on average over {steps[0]} to {steps[-1]} steps ahead (1 − R²): "
+        f"{shown}{chance}."
+    ]
