@@ -1,6 +1,5 @@
 """tune: datasets in; the settings of a fit that predict their validation episodes best."""
 
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from farstep.files import check_output, locked
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.fit import fit
 from farstep.fitting.settings import fit_settings
+from farstep.packages import require
 from farstep.processes import usable_cores
 from farstep.report.charts import COLOURS, Chart, Line, Panel
 from farstep.runs.pool import run_all
@@ -263,17 +263,8 @@ def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_
             )
 
 
-def require_optuna() -> None:
-    """Fail if Optuna is not there."""
-    if importlib.util.find_spec("optuna") is None:
-        raise FarstepError(
-            "Optuna is not installed; it is the extra tune, and farstep doctor says how to "
-            "install it."
-        )
-
-
 def _optuna() -> Any:
-    require_optuna()
+    require("optuna")
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -20,7 +20,8 @@ from farstep.agents.training import (
     say,
 )
 from farstep.imagination.gymnasium_env import ImaginedVectorEnv
-from farstep.imagination.imagine import Imagination, require_sb3
+from farstep.imagination.imagine import Imagination
+from farstep.packages import require
 from farstep.policy import Policy
 from farstep.progress import Bar
 from farstep.systems.system import System
@@ -77,7 +78,7 @@ class SB3Training:
 
     def _environment(self) -> Any:
         """Return where the agent lives; whoever takes it closes it."""
-        require_sb3()
+        require("stable_baselines3")
         if isinstance(self.where, Imagination):
             return self.where.sb3_env(self.config.num_envs)
         return self.where.make()

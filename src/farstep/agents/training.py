@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from farstep.errors import DataWarning, FarstepError
 from farstep.fields import changed, identity_of, source_of
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import Imagination
+from farstep.packages import versions
 from farstep.policy import Policy
 from farstep.systems.collect import run_episodes
 from farstep.systems.system import System
@@ -78,7 +78,7 @@ def record(
         "identity": identity,
         "agent": dataclasses.asdict(config),
         "seed": seed,
-        "versions": {package: version(package) for package in packages},
+        "versions": versions(packages),
         "curve": curve.to_json(),
     }
     if isinstance(where, Imagination):

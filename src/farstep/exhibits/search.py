@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from farstep.exhibits.exhibit import DATASETS, Plan, Results, Shown, whole
 from farstep.fields import changed
 from farstep.fitting.config import PAPER, FitConfig
+from farstep.packages import require
 from farstep.report.table import Table
 from farstep.runs.run import Run, Runs
-from farstep.tuning import SPACE, Tuned, require_optuna, tune
+from farstep.tuning import SPACE, Tuned, tune
 
 CARE_ABOUT = 50
 _SHOWN = 5
@@ -49,7 +50,7 @@ class Search(Run):
 
     def check(self) -> None:
         """Fail if there is no Optuna."""
-        require_optuna()
+        require("optuna")
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Search, in this process alone."""

@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,7 @@ from farstep.fitting.training import (
 from farstep.fitting.validation import residual_std, validate
 from farstep.model import MODEL_FILE, Model, load_model
 from farstep.objective import Objective
+from farstep.packages import versions
 from farstep.progress import Bar
 from farstep.tensorboard import TensorBoard
 from farstep.weights import Auto, Losses, Profile, Uniform
@@ -151,8 +151,7 @@ def _record(
     data = {"train": train.fingerprint, "validation": validation.fingerprint}
     told = changed(config, PAPER)
     identity = identity_of(config=told, weights_source=weights.source, **data, **extra)
-    versions = {package: version(package) for package in VERSIONS}
-    return {**data, "identity": identity, "versions": versions}
+    return {**data, "identity": identity, "versions": versions(VERSIONS)}
 
 
 def _with_horizon(run: "FitRun", checkpoints: Checkpoints) -> tuple["FitRun", dict[str, Any]]:

@@ -1,7 +1,6 @@
 """imagine: a model and a system in, an environment out."""
 
 import dataclasses
-import importlib.util
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from farstep.imagination.familiarity import Familiarity
 from farstep.imagination.start_states import StartStates
 from farstep.imagination.world import Rewarding, World
 from farstep.model import Model
+from farstep.packages import require
 from farstep.signals import Signals
 from farstep.systems.registry import named_by_file, system_of
 from farstep.systems.registry import system as system_named
@@ -76,7 +76,7 @@ class Imagination:
 
     def sb3_env(self, num_envs: int = 1) -> "ImaginedVecEnv":
         """Return many as one Stable-Baselines3 `VecEnv`, stepped in one compiled call."""
-        require_sb3()
+        require("stable_baselines3")
         from farstep.imagination.sb3_env import ImaginedVecEnv
 
         return ImaginedVecEnv(self.world, num_envs)
@@ -183,15 +183,6 @@ def check_alike(what: str, signals: Signals, system: System) -> None:
                 f"the {what} has {kind}s ({', '.join(ours)}), system '{system.name}' has "
                 f"({', '.join(theirs)}); they are not of one system."
             )
-
-
-def require_sb3() -> None:
-    """Fail if Stable-Baselines3 is not there."""
-    if importlib.util.find_spec("stable_baselines3") is None:
-        raise FarstepError(
-            "Stable-Baselines3 is not installed; it is the extra sb3, and farstep doctor says how "
-            "to install it."
-        )
 
 
 def _check_model(model: Model) -> None:

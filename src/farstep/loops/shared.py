@@ -16,8 +16,8 @@ from farstep.files import publish
 from farstep.fitting.config import PAPER, FitConfig
 from farstep.fitting.settings import fit_settings
 from farstep.imagination.config import ImagineConfig
-from farstep.imagination.imagine import require_sb3
 from farstep.model import Model
+from farstep.packages import require
 from farstep.runs.pool import run_all
 from farstep.systems.registry import code_of
 from farstep.systems.system import System
@@ -63,7 +63,7 @@ def agent_settings(
         settings = {"preset": agent} if isinstance(agent, str) else {"preset": usual, **agent}
         chosen = agent_config(**settings)
     if chosen.agent != "sac":
-        require_sb3()
+        require("stable_baselines3")
     return chosen
 
 

@@ -1,6 +1,5 @@
 """The same runs as tasks on a Ray cluster; results come back into the caller's store."""
 
-import importlib.util
 import io
 import socket
 import tarfile
@@ -12,6 +11,7 @@ from typing import Any
 
 from farstep.errors import FarstepError, one_line
 from farstep.files import locked, publish, remove_parts
+from farstep.packages import require
 from farstep.runs.board import Board
 from farstep.runs.pool import ONE_THREAD, follow
 from farstep.runs.run import Run, name_of
@@ -137,10 +137,7 @@ def _check(address: str) -> None:
 
 
 def _ray() -> Any:
-    if importlib.util.find_spec("ray") is None:
-        raise FarstepError(
-            "Ray is not installed; it is the extra ray, and farstep doctor says how to install it."
-        )
+    require("ray")
     import ray
 
     return ray

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
 from farstep.files import BusyError, explained, locked, publish
+from farstep.packages import versions
 from farstep.programs import drop_programs_if_many
 from farstep.runs.run import Run, name_of, plain
 
@@ -106,7 +106,7 @@ class Store:
             "result": result,
             "seconds": round(seconds, 1),
             "usual_seconds": round(run.usual_seconds, 1),
-            "versions": {package: version(package) for package in _VERSIONS},
+            "versions": versions(_VERSIONS),
             "revision": revision(),
         }
         publish(self.place(run) / RECORD, {"": json.dumps(record).encode() + b"\n"}, force=True)
