@@ -45,12 +45,16 @@ class Reproduce:
     def run(self) -> None:
         """Reproduce, print the tables, and say where everything is."""
         from farstep.cli.tables import print_table
-        from farstep.exhibits.reproduce import ALL, reproduce
+        from farstep.exhibits.reproduce import ALL, reproduce, what_is_missing
         from farstep.exhibits.whole_report import report
 
         if self.dry_run:
             self._estimate()
             return
+        found = what_is_missing(self.names, self.out, self.preset, self.seeds)
+        todo, total = (sum(counts.values()) for counts in (found.missing, found.total))
+        time = f", about {_length(found.hours(self.workers))} of computing" if todo else ""
+        print(f"{todo} of {total} run(s) are to be computed{time}; --dry-run says more", flush=True)
         done = reproduce(
             self.names,
             self.out,
@@ -91,7 +95,11 @@ class Reproduce:
         columns = ["kind", "runs", "there already", "to compute", "hours of one core"]
         print_table("What would be computed", columns, rows)
         print(
-            f"about {hours:.2f} hours with {self.workers} worker(s); "
+            f"about {_length(hours)} with {self.workers} worker(s); "
             f"{found.measured} of {sum(found.missing.values())} by runs of the same settings, the "
             "others by what their kind takes."
         )
+
+
+def _length(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minute(s)"
