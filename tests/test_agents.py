@@ -132,6 +132,21 @@ def test_the_policy_that_is_kept_has_the_highest_imagined_return(
         np.testing.assert_array_equal(kept, last)
 
 
+def test_with_a_penalty_the_policy_is_chosen_by_what_is_left(
+    imagined: Imagination, told: list[float]
+):
+    careful = dataclasses.replace(
+        imagined, world=dataclasses.replace(imagined.world, penalty=1.0, uncertainty_of="std")
+    )
+    told += [1.0, 0.5, 5.0, 0.125, 2.0, 0.25]  # the whole world's, and less the penalty, in turn
+    agent = train(careful, TINY, seed=0, keep="best")
+    assert agent.curve.column("imagined_return").tolist() == [1.0, 5.0, 2.0]
+    assert agent.curve.column("careful_return").tolist() == [0.5, 0.125, 0.25]
+    assert agent.curve.of_policy("best")["imagined_return"] == 1.0
+    first = train(careful, dataclasses.replace(TINY, steps=40), seed=0)
+    _same(agent.policy, first.policy)
+
+
 def test_what_it_started_from_may_be_kept(imagined: Imagination, told: list[float]):
     told += [0.0, 0.0, 0.0, 9.0, 1.0, 5.0, 2.0]
     start = train(imagined, TINY, seed=0)

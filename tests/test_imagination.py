@@ -128,7 +128,8 @@ def test_an_episode_can_end_beyond_the_bounds():
     unsure = np.linalg.norm([0.1, 0.2] / np.asarray(penalised.scale))
     place = penalised.reset(KEY)._replace(state=jnp.asarray(seen.states.max(axis=0)))
     left = penalised.step(place, jnp.zeros(1), KEY)[1]
-    assert float(left.reward) == pytest.approx(loss - 200 * unsure, rel=1e-4)
+    between = seen.rewards.max() - seen.rewards.min()
+    assert float(left.reward) == pytest.approx(loss - 200 * between * unsure, rel=1e-4)
 
 
 def test_where_no_state_follows_is_beyond_the_bounds_too():
@@ -184,6 +185,7 @@ def test_the_whole_world_is_as_the_real_system_is_run():
     assert short.world.episode_steps == 2 and short.world.penalty == 5.0
     whole = short.whole
     assert (whole.episode_steps, whole.penalty) == (20, 0.0)
+    assert (short.careful.episode_steps, short.careful.penalty) == (20, 5.0)
     assert whole.starts is not None
     firsts = seen.states[seen.row_offsets[:-1]]
     assert int(whole.starts.count) == len(firsts)
@@ -275,6 +277,20 @@ def test_penalties_by_hand():
     largest = imagine(both, CART, bounds=None, penalty=2.0, uncertainty="std").world
     taken = float(plain.reward(state, action, after) - largest.reward(state, action, after))
     assert taken == pytest.approx(2.0 * np.hypot(0.1, 0.2), rel=1e-4)
+
+
+def test_a_penalty_means_the_same_whatever_the_rewards_unit():
+    both, seen = Model(Ensemble.of([linear(), linear(A + 0.2)]), SIGNALS, "cart"), data()
+    assert seen.rewards is not None
+    taken = []
+    for unit in (1.0, 1000.0):
+        scaled = dataclasses.replace(seen, rewards=unit * seen.rewards)
+        world = imagine(both, CART, scaled, penalty=2.0).world
+        taken.append(float(world._deduction(jnp.array([1.0, 0.0]), jnp.zeros(1))))
+    assert taken[1] == pytest.approx(1000 * taken[0], rel=1e-4)
+    assert taken[0] > 0
+    same = dataclasses.replace(seen, rewards=np.full_like(seen.rewards, 3.0))
+    assert float(imagine(both, CART, same).world.reward_range) == 1.0
 
 
 def test_a_member_is_chosen_for_a_rollout():

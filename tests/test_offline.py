@@ -15,7 +15,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.loops.offline import offline
-from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, imagine_settings, model_settings
+from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, CAREFUL, imagine_settings, model_settings
 from farstep.model import load_model
 from farstep.weights import Losses, decay
 
@@ -219,6 +219,8 @@ def test_the_train_command(farstep, tmp_path):
 
 def test_members_of_an_ensemble_take_turns():
     assert imagine_settings(None, 3) == AMONG_SEVERAL
+    assert imagine_settings(None, 3, CAREFUL) == CAREFUL
+    assert imagine_settings(None, 1, CAREFUL) == BRANCHED
     assert imagine_settings({"beyond": "end"}, 1) == dataclasses.replace(BRANCHED, beyond="end")
     assert imagine_settings({"member": "mean"}, 3).member == "mean"
 

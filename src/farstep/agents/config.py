@@ -52,7 +52,8 @@ class AgentConfig:
     kept. The actor itself goes on exploring."""
     keep: Literal["last", "best"] = "last"
     """The policy that training inside a model gives: the last, or that of the highest imagined
-    return of all evaluations, that of the agent it started from included."""
+    return (less the penalty, if there is one) of all evaluations, that of the agent it started
+    from included."""
     eval_every: int = 10_000
     """Steps between evaluations on the real system, and between checkpoints."""
     eval_episodes: int = 1

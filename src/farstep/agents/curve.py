@@ -54,6 +54,12 @@ class AgentCurve:
         """The row with the highest real return, the later of equal ones; None without one."""
         return self.highest("real_return")
 
+    @property
+    def promising(self) -> int | None:
+        """The row that the model thinks best: by its returns, less the penalty if there is one."""
+        careful = "careful_return" in self.last
+        return self.highest("careful_return" if careful else "imagined_return")
+
     def highest(self, name: str) -> int | None:
         """Return the row with the highest value of a column, the later of equal ones."""
         values = self.column(name) if self.rows else np.array([])
@@ -63,7 +69,7 @@ class AgentCurve:
 
     def of_policy(self, keep: str) -> dict[str, float | None]:
         """Return the row of the policy that training gave, with that setting of `keep`."""
-        highest = self.highest("imagined_return") if keep == "best" else None
+        highest = self.promising if keep == "best" else None
         return self.last if highest is None else self.rows[highest]
 
     def to_json(self) -> list[dict[str, float | None]]:

@@ -108,18 +108,21 @@ class ImaginedTraining:
         return Progress(state, copied(state.learner.policy), curve, self._kept(None, state, curve))
 
     def _kept(self, before: Learner | None, state: AgentState, curve: AgentCurve) -> Any:
-        """Return the learner to keep, if it is to be the one with the highest imagined return."""
+        """Return the learner to keep, if it is to be the one that the model thinks best."""
         if self.config.keep == "last":
             return None
-        highest = curve.highest("imagined_return")
+        highest = curve.promising
         return copied(state.learner) if highest in (None, len(curve.rows) - 1) else before
 
     def _returns(self, actor: Layers) -> dict[str, float | None]:
         keys = jax.random.split(self.keys.evaluation, IMAGINED_EPISODES)
         system, config = self.imagination.system, self.config
         policy = as_policy(actor, system, {})
+        worlds = {"imagined_return": self.imagination.whole}
+        if self.imagination.world.penalty:
+            worlds["careful_return"] = self.imagination.careful
         return {
-            "imagined_return": float(imagined_returns(self.imagination.whole, actor, keys).mean()),
+            **{n: float(imagined_returns(w, actor, keys).mean()) for n, w in worlds.items()},
             "real_return": mean_return(system, policy, config.eval_episodes, self.seed),
         }
 

@@ -12,8 +12,8 @@ from farstep.exhibits.scored import PROFILES, agents_model, line_name
 from farstep.fitting.config import FitConfig, fit_config
 from farstep.imagination.config import ImagineConfig
 from farstep.loops.shared import (
-    AMONG_SEVERAL,
     BRANCHED,
+    CAREFUL,
     agent_budget,
     imagined_where,
 )
@@ -106,7 +106,7 @@ def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
             OfflineAgent(
                 ScoredFit(whole(data), replace(config, seed=seed)),
                 budget.ours if config.members > 1 else budget.agent,
-                AMONG_SEVERAL if config.members > 1 else budget.imagination,
+                CAREFUL if config.members > 1 else budget.imagination,
             )
             for seed in budget.seeds
         ]
@@ -216,7 +216,7 @@ def _said(budget: Budget) -> str:
     return (
         f"{len(budget.seeds)} seeds; {agent_budget(budget.agent)}, {where}; ten real episodes "
         f"each. Recommended: ensembles of three; {agent_budget(budget.ours)}, "
-        f"{imagined_where(AMONG_SEVERAL)}{kept}."
+        f"{imagined_where(CAREFUL)}{kept}."
     )
 
 

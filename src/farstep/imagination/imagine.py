@@ -50,6 +50,11 @@ class Imagination:
         return f"Imagination of {self.system.name}: {self.config}"
 
     @property
+    def careful(self) -> World:
+        """The whole world with the penalty, which a policy is chosen by."""
+        return dataclasses.replace(self.whole, penalty=self.world.penalty)
+
+    @property
     def whole(self) -> World:
         """The world as the real system is run: whole episodes from first states, no penalty.
 
@@ -146,6 +151,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
     if config.beyond == "end" and data is None:
         raise FarstepError("beyond=end goes by the lowest reward of the data; give data.")
     low, high, scale = _ranges(model, data, config.bounds)
+    worst, reward_range = _rewards(system, data)
     return World(
         dynamics=dynamics,
         rewarding=_rewarding(model, system, config),
@@ -153,7 +159,8 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
         low=low,
         high=high,
         scale=scale,
-        worst=_worst(system, data),
+        worst=worst,
+        reward_range=reward_range,
         familiarity=None if data is None else Familiarity.of(data),
         ending=system.terminated or never,
         resetting=system.reset,
@@ -213,12 +220,17 @@ def _rewarding(model: Model, system: System, config: ImagineConfig) -> Rewarding
     return KnownReward(known)
 
 
-def _worst(system: System, data: Episodes | None) -> Any:
-    """Return the lowest reward of the data, recorded or known; 0 without data."""
+def _rewards(system: System, data: Episodes | None) -> tuple[Any, Any]:
+    """Return the lowest reward of the data, recorded or known, and the range up to the highest.
+
+    Without data they are 0 and 1; a range of nothing is 1 as well.
+    """
     rewards = None if data is None else data.rewards
     if data is not None and rewards is None and system.reward is not None:
         rewards = system.rewards_of(data)
-    return jnp.asarray(0.0 if rewards is None else rewards.min(), jnp.float32)
+    worst = 0.0 if rewards is None else float(rewards.min())
+    between = 1.0 if rewards is None else float(rewards.max()) - worst
+    return jnp.float32(worst), jnp.float32(between or 1.0)
 
 
 def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> StartStates | None:

@@ -76,6 +76,8 @@ class World(eqx.Module):
     """Standard deviations of the states, which uncertainty is measured in."""
     worst: Float[Array, ""]
     """The lowest reward of the data: what a step earns that has no finite next state."""
+    reward_range: Float[Array, ""]
+    """Between the lowest and the highest reward of the data, which a penalty is measured in."""
     familiarity: Familiarity | None
     ending: Terminated = eqx.field(static=True)
     resetting: Reset | None = eqx.field(static=True)
@@ -165,7 +167,9 @@ class World(eqx.Module):
 
     def _deduction(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Array | float:
         """Return what is taken off a reward because the model is unsure."""
-        return self.penalty * self.uncertainty(state, action) if self.penalty else 0.0
+        if not self.penalty:
+            return 0.0
+        return self.penalty * self.reward_range * self.uncertainty(state, action)
 
     def done(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]

@@ -24,6 +24,7 @@ from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import check_alike, imagine
 from farstep.json_numbers import json_numbers
 from farstep.loops.shared import (
+    CAREFUL,
     agent_settings,
     described,
     fit_seconds,
@@ -210,8 +211,9 @@ def offline(
         system: What is known of the system; the data's own without it.
         imagination: Settings of `imagine`, such as `{"bounds": 0.1}`; without others episodes
             of 300 steps from any recorded state, and in an ensemble one member in each, seen with
-            noise of 0.8, which ends where it leaves the data's range. With `reward="learned"`, or
-            where the system's reward is not known, the reward is learned.
+            noise of 0.8, which ends where it leaves the data's range, and with a penalty of 20 on
+            what the members do not agree about. With `reward="learned"`, or where the system's
+            reward is not known, the reward is learned.
         workers: Processes of one thread each; 1 runs in this process.
         force: Start over where `out` holds other settings.
         **settings: Fields of `FitConfig`, such as `horizon=4`; `weights` as for `fit`, but a
@@ -220,7 +222,7 @@ def offline(
     check_least({"seeds": 1}, {"seeds": seeds})
     base, weights = model_settings(config, settings)
     chosen = agent_settings(agent)
-    how = imagine_settings(imagination, base.members)
+    how = imagine_settings(imagination, base.members, CAREFUL)
     _check(data if isinstance(data, Episodes) else read(data), system, how)
     if isinstance(data, Episodes):
         data = _kept(data, Path(out))

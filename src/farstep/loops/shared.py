@@ -29,6 +29,9 @@ state they see more of the system than in whole ones from its first states."""
 AMONG_SEVERAL = replace(BRANCHED, member="rollout", beyond="end", noise=0.8)
 """The same in an ensemble: what earns in one member alone, beyond the data, or with sensors better
 than the real ones, does not pay. Without noise in the data there is next to none of it here."""
+CAREFUL = replace(AMONG_SEVERAL, penalty=20.0)
+"""The same where no real episode will correct the model: the agent keeps to what it knows. A loop
+learns from going beyond."""
 
 
 def model_settings(
@@ -68,10 +71,12 @@ def agent_settings(
 
 
 def imagine_settings(
-    given: ImagineConfig | Mapping[str, Any] | None, members: int
+    given: ImagineConfig | Mapping[str, Any] | None,
+    members: int,
+    among_several: ImagineConfig = AMONG_SEVERAL,
 ) -> ImagineConfig:
     """Return the imagined system's settings, checked against a model of some members."""
-    usual = AMONG_SEVERAL if members > 1 else BRANCHED
+    usual = among_several if members > 1 else BRANCHED
     if isinstance(given, Mapping) and given.get("bounds", 0.0) is None:
         usual = replace(usual, beyond="clip")  # without bounds nothing is beyond them
     own = isinstance(given, ImagineConfig)
@@ -151,7 +156,8 @@ def imagined_where(how: ImagineConfig) -> str:
     member = {"step": "a random member each step", "rollout": "one member an episode"}
     noise = f"seen with noise of {how.noise:g}" if how.noise else ""
     ends = "ending beyond the data's range" if how.beyond == "end" else ""
-    parts = (where, member.get(how.member or "", ""), noise, ends)
+    penalty = f"a penalty of {how.penalty:g} on {how.uncertainty}" if how.penalty else ""
+    parts = (where, member.get(how.member or "", ""), noise, ends, penalty)
     return ", ".join(part for part in parts if part)
 
 
