@@ -18,7 +18,7 @@ from farstep.imagination.imagine import Imagination, imagine
 
 @pytest.fixture(scope="module")
 def imagined() -> Imagination:
-    return imagine(model(), CART, data(), transitions="sample")
+    return imagine(model(), CART, data(), propagation="sample")
 
 
 def test_gymnasiums_checker_passes(imagined: Imagination):

@@ -238,7 +238,7 @@ def test_episodes_start_where_the_data_do(starts):
 
 
 def test_sampled_transitions_have_the_models_deviation():
-    world = imagine(model(), CART, bounds=None, transitions="sample").world
+    world = imagine(model(), CART, bounds=None, propagation="sample").world
     place = world.reset(KEY)
     step = jax.vmap(lambda key: world.step(place, jnp.zeros(1), key)[1].seen)
     states = np.asarray(step(jax.random.split(KEY, 4000)))
@@ -295,7 +295,7 @@ def test_a_penalty_means_the_same_whatever_the_rewards_unit():
 
 def test_a_member_is_chosen_for_a_rollout():
     apart = Model(Ensemble.of([linear(), linear(A + 0.2)]), SIGNALS, "cart")
-    world = imagine(apart, CART, bounds=None, member="rollout").world
+    world = imagine(apart, CART, bounds=None, choice="rollout").world
     firsts = set()
     for number in range(8):
         place = world.reset(jax.random.key(number))
@@ -322,7 +322,7 @@ def test_distance_from_the_data():
         ({"reset": None}, {}, "no reset function"),
         ({}, {"starts": "any"}, "needs data"),
         ({}, {"penalty": 1.0}, "only an ensemble"),
-        ({}, {"member": "step"}, "a single one"),
+        ({}, {"choice": "step"}, "a single one"),
         ({}, {"penalty": -1.0}, "penalty must be 0 or more"),
         ({}, {"rollout": 0}, "at least 1 step"),
         ({}, {"starts": "frist"}, "Did you mean 'first'"),

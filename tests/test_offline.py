@@ -159,7 +159,7 @@ def test_the_command(farstep, tmp_path):
     shown = farstep(
         "offline", "cartpole-swingup/random", "--epochs", 1, "--horizon", 2, "--weights",
         "decay:0.9", "--width", 16, "--seeds", 1, "--agent-preset", "fast",
-        "--agent-option", *OPTIONS, "--imagine-option", "bounds=0.1", "transitions=sample",
+        "--agent-option", *OPTIONS, "--imagine-option", "bounds=0.1", "propagation=sample",
         "--workers", 1, "--out", tmp_path / "o",
     )  # fmt: skip
     assert shown.code == 0, shown.err
@@ -184,7 +184,7 @@ def test_the_command(farstep, tmp_path):
         (("--system", "swimmer"), "not of one system"),
         (("--seeds", "0"), "at least 1"),
         (("--stride", "2"), "single steps"),
-        (("--model", "linear", "--imagine-option", "member=step"), "single one"),
+        (("--model", "linear", "--imagine-option", "choice=step"), "single one"),
         (("--members", "1", "--imagine-option", "penalty=1"), "only an ensemble"),
     ],
 )
@@ -222,7 +222,7 @@ def test_members_of_an_ensemble_take_turns():
     assert imagine_settings(None, 3, CAREFUL) == CAREFUL
     assert imagine_settings(None, 1, CAREFUL) == BRANCHED
     assert imagine_settings({"beyond": "end"}, 1) == dataclasses.replace(BRANCHED, beyond="end")
-    assert imagine_settings({"member": "mean"}, 3).member == "mean"
+    assert imagine_settings({"choice": "mean"}, 3).choice == "mean"
 
 
 def test_no_seed_is_said(few, tmp_path):

@@ -51,7 +51,7 @@ class Iterate:
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1 or penalty=1; by itself
     rollout=300 starts=any: short episodes from any recorded state; of an ensemble also
-    member=rollout beyond=end noise=0.8: another member in each, seen through noisy sensors, which
+    choice=rollout beyond=end noise=0.8: another member in each, seen through noisy sensors, which
     ends where it leaves the data."""
     warm: Warm = "agent"
     """What goes on from the epoch before, in place of random numbers."""

@@ -42,8 +42,8 @@ class Offline:
     """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
     imagine_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
-    transitions=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
-    recorded state; of an ensemble also member=rollout beyond=end noise=0.8 penalty=20: another
+    propagation=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
+    recorded state; of an ensemble also choice=rollout beyond=end noise=0.8 penalty=20: another
     member in each, seen through noisy sensors, which ends where it leaves the data, less what the
     members do not agree about."""
     system: str | None = None

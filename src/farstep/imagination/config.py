@@ -17,9 +17,9 @@ class ImagineConfig:
     rollout: int | None = None
     """Steps of an episode, at most the system's, which None is. Short ones from any state branch
     off the data."""
-    transitions: Propagation = "mean"
+    propagation: Propagation = "mean"
     """The next state is the model's mean, or a sample."""
-    member: Choice | None = None
+    choice: Choice | None = None
     """Of an ensemble: the mean of all, a random one a step, or one a rollout; None is its own."""
     reward: Literal["known", "learned"] | None = None
     """The system's reward, or the model's; None is the system's if it is known."""
@@ -57,8 +57,8 @@ class ImagineConfig:
 
     def check_members(self, members: int) -> None:
         """Fail if what is asked for needs more members than the model has."""
-        if self.member is not None and members == 1:
-            raise FarstepError("member is of ensembles; this model is a single one.")
+        if self.choice is not None and members == 1:
+            raise FarstepError("choice is of ensembles; this model is a single one.")
         if self.penalty and self.uncertainty == "disagreement" and members == 1:
             raise FarstepError(
                 "only an ensemble disagrees with itself; fit one (members=5), or choose "

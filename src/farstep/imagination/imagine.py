@@ -146,7 +146,7 @@ def _system(model: Model, system: System | str | None, data: Episodes | None) ->
 
 
 def _world(model: Model, system: System, data: Episodes | None, config: ImagineConfig) -> World:
-    dynamics = _with_choice(model.dynamics, config.member)
+    dynamics = _with_choice(model.dynamics, config.choice)
     config.check_members(dynamics.size if isinstance(dynamics, Ensemble) else 1)
     if config.beyond == "end" and data is None:
         raise FarstepError("beyond=end goes by the lowest reward of the data; give data.")
@@ -171,7 +171,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
         ),
         angles=system.angles if config.circles else (),
         episode_steps=min(config.rollout or system.episode_steps, system.episode_steps),
-        transitions=config.transitions,
+        propagation=config.propagation,
         ends_beyond=config.beyond == "end",
         noise=float(config.noise),
         penalty=float(config.penalty),

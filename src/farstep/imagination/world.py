@@ -85,7 +85,7 @@ class World(eqx.Module):
     angles: tuple[tuple[int, int], ...] = eqx.field(static=True)
     """(cosine, sine) pairs of the states, which are kept on the circle."""
     episode_steps: int = eqx.field(static=True)
-    transitions: Propagation = eqx.field(static=True)
+    propagation: Propagation = eqx.field(static=True)
     ends_beyond: bool = eqx.field(static=True)
     """Whether episodes end beyond the bounds, and where no finite state follows, at a loss; without
     it states are only put back."""
@@ -110,7 +110,7 @@ class World(eqx.Module):
     ) -> tuple[Place, Outcome]:
         """Apply an action; what follows an episode's end is left to the caller."""
         state, predicted, memory = advance(
-            self.dynamics.step, place.memory, place.state, action, key, self.transitions
+            self.dynamics.step, place.memory, place.state, action, key, self.propagation
         )
         state = on_circles(state, self.angles)
         reward = self.reward(place.state, action, self._inside(state))

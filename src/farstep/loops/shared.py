@@ -26,7 +26,7 @@ from farstep.weights import Profile
 BRANCHED = ImagineConfig(starts="any", rollout=300)
 """Where the loops' agents live unless something else is said: in short episodes from any recorded
 state they see more of the system than in whole ones from its first states."""
-AMONG_SEVERAL = replace(BRANCHED, member="rollout", beyond="end", noise=0.8)
+AMONG_SEVERAL = replace(BRANCHED, choice="rollout", beyond="end", noise=0.8)
 """The same in an ensemble: what earns in one member alone, beyond the data, or with sensors better
 than the real ones, does not pay. Without noise in the data there is next to none of it here."""
 CAREFUL = replace(AMONG_SEVERAL, penalty=20.0)
@@ -157,7 +157,7 @@ def imagined_where(how: ImagineConfig) -> str:
     noise = f"seen with noise of {how.noise:g}" if how.noise else ""
     ends = "ending beyond the data's range" if how.beyond == "end" else ""
     penalty = f"a penalty of {how.penalty:g} on {how.uncertainty}" if how.penalty else ""
-    parts = (where, member.get(how.member or "", ""), noise, ends, penalty)
+    parts = (where, member.get(how.choice or "", ""), noise, ends, penalty)
     return ", ".join(part for part in parts if part)
 
 
