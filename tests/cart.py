@@ -1,11 +1,13 @@
-"""A system simple enough to be computed by hand, and models of it."""
+"""A system simple enough to be computed by hand, models of it, and a tiny agent."""
 
 import jax.numpy as jnp
 import numpy as np
 
+from farstep.agents.config import AgentConfig
 from farstep.dynamics.linear import LinearDynamics
 from farstep.episodes import Episode, Episodes
 from farstep.model import Model
+from farstep.policy import Policy
 from farstep.signals import Signals
 from farstep.systems.system import System
 
@@ -69,3 +71,21 @@ def data(episodes: int = 4, steps: int = 20, rewards: bool = True, seed: int = 0
         given = -(after**2) - 0.1 * actions[:, 0] ** 2 if rewards else None
         found.append(Episode(np.stack(states), actions, given, truncated=True))
     return Episodes.from_list(found, SIGNALS, "cart")
+
+
+TINY = AgentConfig(
+    steps=120,
+    num_envs=4,
+    gradient_steps=2,
+    learning_starts=20,
+    batch_size=16,
+    net_arch=(16, 16),
+    eval_every=40,
+    eval_episodes=0,
+)
+
+
+def same_policy(one: Policy, other: Policy) -> None:
+    for (weight, bias), (other_weight, other_bias) in zip(one.layers, other.layers, strict=True):
+        np.testing.assert_array_equal(weight, other_weight)
+        np.testing.assert_array_equal(bias, other_bias)

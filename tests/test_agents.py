@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from cart import CART, A, B, data, far_out, model
+from cart import CART, TINY, A, B, data, far_out, model, same_policy
 from farstep.agents import imagined as imagined_module
 from farstep.agents.config import AgentConfig, agent_config
 from farstep.agents.files import AgentFiles
@@ -26,17 +26,6 @@ from farstep.imagination.imagine import Imagination, imagine
 from farstep.policy import load_policy
 from farstep.systems.system import never
 
-TINY = AgentConfig(
-    steps=120,
-    num_envs=4,
-    gradient_steps=2,
-    learning_starts=20,
-    batch_size=16,
-    net_arch=(16, 16),
-    eval_every=40,
-    eval_episodes=0,
-)
-
 
 @pytest.fixture(scope="module")
 def imagined() -> Imagination:
@@ -45,12 +34,6 @@ def imagined() -> Imagination:
 
 def _compiled() -> int:
     return live._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _same(one, other) -> None:
-    for (weight, bias), (other_weight, other_bias) in zip(one.layers, other.layers, strict=True):
-        np.testing.assert_array_equal(weight, other_weight)
-        np.testing.assert_array_equal(bias, other_bias)
 
 
 def _equal(one, other) -> None:
@@ -80,7 +63,7 @@ def test_a_list_of_layers_is_as_good(imagined: Imagination):
     object.__setattr__(listed, "net_arch", [16, 16])  # the tests' type checker is in the way
     agent = train(imagined, listed, seed=1)
     assert [len(bias) for _, bias in agent.policy.layers[:-1]] == [16, 16]
-    _same(agent.policy, train(imagined, TINY, seed=1).policy)
+    same_policy(agent.policy, train(imagined, TINY, seed=1).policy)
 
 
 def test_the_counts_are_right(imagined: Imagination):
@@ -90,70 +73,7 @@ def test_the_counts_are_right(imagined: Imagination):
     assert agent.curve.column("updates").tolist() == [10, 30, 50]
     assert np.isfinite(agent.curve.column("strangeness")).all()
     assert agent.curve.best is None
-    _same(agent.policy, agent.best)
-
-
-def test_a_real_evaluation_chooses_the_best(imagined: Imagination, monkeypatch):
-    returns = iter([1.0, 5.0, 2.0])
-    monkeypatch.setattr(imagined_module, "mean_return", lambda *_: next(returns))
-    agent = train(imagined, TINY, seed=0, eval_episodes=1)
-    assert agent.curve.best == 1
-    assert agent.curve.column("real_return").tolist() == [1.0, 5.0, 2.0]
-    monkeypatch.undo()
-    half = train(imagined, dataclasses.replace(TINY, steps=80), seed=0)
-    # The buffer's size is part of the program, but not of what the agent learns in it.
-    _same(agent.best, half.policy)
-
-
-@pytest.fixture
-def told(monkeypatch) -> list[float]:
-    """Imagined returns to be told, in turn, in place of what the policies earn."""
-    returns: list[float] = []
-    told = iter(returns)
-    monkeypatch.setattr(
-        imagined_module, "imagined_returns", lambda *_: jnp.array([next(told, 0.0)])
-    )
-    return returns
-
-
-def test_the_policy_that_is_kept_has_the_highest_imagined_return(
-    imagined: Imagination, told: list[float], tmp_path
-):
-    told += [1.0, 5.0, 2.0]
-    agent = train(imagined, TINY, seed=0, keep="best", out=tmp_path)
-    assert agent.curve.column("imagined_return").tolist() == [1.0, 5.0, 2.0]
-    half = train(imagined, dataclasses.replace(TINY, steps=80), seed=0)
-    _same(agent.policy, half.policy)
-    read_again = train(imagined, TINY, seed=0, keep="best", out=tmp_path)
-    _same(read_again.policy, half.policy)
-    for kept, last in zip(
-        jax.tree.leaves(read_again.learner), jax.tree.leaves(half.learner), strict=True
-    ):
-        np.testing.assert_array_equal(kept, last)
-
-
-def test_with_a_penalty_the_policy_is_chosen_by_what_is_left(
-    imagined: Imagination, told: list[float]
-):
-    careful = dataclasses.replace(
-        imagined, world=dataclasses.replace(imagined.world, penalty=1.0, uncertainty_of="std")
-    )
-    told += [1.0, 0.5, 5.0, 0.125, 2.0, 0.25]  # the whole world's, and less the penalty, in turn
-    agent = train(careful, TINY, seed=0, keep="best")
-    assert agent.curve.column("imagined_return").tolist() == [1.0, 5.0, 2.0]
-    assert agent.curve.column("careful_return").tolist() == [0.5, 0.125, 0.25]
-    assert agent.curve.of_policy("best")["imagined_return"] == 1.0
-    first = train(careful, dataclasses.replace(TINY, steps=40), seed=0)
-    _same(agent.policy, first.policy)
-
-
-def test_what_it_started_from_may_be_kept(imagined: Imagination, told: list[float]):
-    told += [0.0, 0.0, 0.0, 9.0, 1.0, 5.0, 2.0]
-    start = train(imagined, TINY, seed=0)
-    agent = train(imagined, TINY, seed=1, keep="best", start=start)
-    assert agent.curve.column("steps").tolist() == [0, 40, 80, 120]
-    assert agent.curve.column("imagined_return").tolist() == [9.0, 1.0, 5.0, 2.0]
-    _same(agent.policy, start.policy)
+    same_policy(agent.policy, agent.best)
 
 
 def test_an_agent_that_goes_on_acts_in_its_warm_up(imagined: Imagination, monkeypatch):
@@ -222,8 +142,8 @@ def test_a_killed_training_ends_as_if_it_had_not_been(
     monkeypatch.setattr(AgentFiles, "write", write)
     assert (tmp_path / "parts" / "checkpoint.safetensors").exists()
     resumed = train(imagined, config, seed=3, out=tmp_path / "parts")
-    _same(resumed.policy, whole.policy)
-    _same(resumed.best, whole.best)
+    same_policy(resumed.policy, whole.policy)
+    same_policy(resumed.best, whole.best)
     assert _numbers(resumed.curve) == _numbers(whole.curve)
     assert not (tmp_path / "parts" / "checkpoint.safetensors").exists()
 
@@ -232,7 +152,7 @@ def test_a_finished_training_is_read_and_another_refused(imagined: Imagination, 
     agent = train(imagined, TINY, seed=0, out=tmp_path / "a")
     before = (tmp_path / "a" / "policy.safetensors").stat().st_mtime_ns
     again = train(imagined, TINY, seed=0, out=tmp_path / "a")
-    _same(agent.policy, again.policy)
+    same_policy(agent.policy, again.policy)
     assert again.curve.rows == agent.curve.rows
     assert (tmp_path / "a" / "policy.safetensors").stat().st_mtime_ns == before
     for changed in ({"seed": 1}, {"gamma": 0.5}):
@@ -400,5 +320,5 @@ def test_sigkill_loses_nothing(tmp_path: Path, imagined: Imagination):
     assert not (tmp_path / "a" / "policy.safetensors").exists()
     slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
     resumed = train(imagined, slow, seed=0, out=tmp_path / "a")
-    _same(resumed.policy, train(imagined, slow, seed=0).policy)
+    same_policy(resumed.policy, train(imagined, slow, seed=0).policy)
     assert load_policy(tmp_path / "a" / "policy.safetensors").record["seed"] == 0

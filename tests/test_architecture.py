@@ -7,6 +7,7 @@ import farstep
 
 LAYERS = [
     "errors",
+    "packages",
     "choices",
     "fields",
     "json_numbers",

@@ -12,7 +12,7 @@ from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.linear import LinearDynamics
 from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import LOG_STD_RANGE, Form, NetworkDynamics
-from farstep.dynamics.scaling import Scaling
+from farstep.dynamics.scaling import Scaling, deviation
 from farstep.episodes import Episode, Episodes
 from farstep.rollout import rollout
 
@@ -135,3 +135,9 @@ def test_an_ensemble_chooses_members_by_step_or_by_rollout(choice: str):
     assert chosen.mean() == pytest.approx(0.5, abs=0.12)
     changes = (np.diff(chosen, axis=1) != 0).mean()
     assert changes == (0.0 if choice == "rollout" else pytest.approx(0.5, abs=0.06))
+
+
+def test_what_does_not_vary_is_divided_by_one():
+    values = np.stack([np.full(1000, 0.1), np.arange(1000.0), np.zeros(1000)], axis=1)
+    assert 0 < values[:, 0].std() < 1e-15  # of equal numbers
+    np.testing.assert_allclose(deviation(values), [1.0, np.arange(1000).std(), 1.0])

@@ -289,6 +289,9 @@ def test_a_penalty_means_the_same_whatever_the_rewards_unit():
         taken.append(float(world._deduction(jnp.array([1.0, 0.0]), jnp.zeros(1))))
     assert taken[1] == pytest.approx(1000 * taken[0], rel=1e-4)
     assert taken[0] > 0
+    most = imagine(both, CART, seen, penalty=1e6).world
+    taken_off = most._deduction(jnp.array([1.0, 0.0]), jnp.zeros(1))
+    assert float(taken_off) == pytest.approx(seen.rewards.max() - seen.rewards.min(), rel=1e-5)
     same = dataclasses.replace(seen, rewards=np.full_like(seen.rewards, 3.0))
     assert float(imagine(both, CART, same).world.reward_range) == 1.0
 

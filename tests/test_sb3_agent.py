@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 
-from cart import CART, data, model
+from cart import CART, TINY, data, model
 from farstep import tensors
 from farstep.agents.config import AgentConfig
 from farstep.agents.sb3 import SB3Training
@@ -16,7 +16,6 @@ from farstep.errors import FarstepError
 from farstep.imagination.imagine import imagine
 from farstep.policy import load_policy
 from farstep.systems.system import System
-from test_agents import TINY
 
 
 @pytest.mark.parametrize("name", ["SAC", "TD3", "PPO"])

@@ -62,7 +62,15 @@ class Scaling(eqx.Module):
         )
 
 
-def _moments(values: np.ndarray) -> tuple[Array, Array]:
+def deviation(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column, to divide by: 1 of one that does not vary.
+
+    The mean of equal numbers is not always the number, so that what is left is compared with them.
+    """
     std = values.std(axis=0)
-    std = np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
-    return jnp.asarray(values.mean(axis=0), jnp.float32), jnp.asarray(std, jnp.float32)
+    return np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
+
+
+def _moments(values: np.ndarray) -> tuple[Array, Array]:
+    mean, std = values.mean(axis=0), deviation(values)
+    return jnp.asarray(mean, jnp.float32), jnp.asarray(std, jnp.float32)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from farstep.dynamics.network import Network, NetworkShape, evaluate
 from farstep.dynamics.reward import RewardHead
+from farstep.dynamics.scaling import deviation
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.fitting.config import FitConfig
@@ -35,7 +36,7 @@ def fit_reward(train: Episodes, validation: Episodes, config: FitConfig) -> Rewa
     key, create_key = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), _KEY))
     head = RewardHead.create(create_key, x.shape[1], shape)
     stats = [np.asarray(part) for part in (x, r)]
-    means, stds = zip(*((p.mean(axis=0), _std(p)) for p in stats), strict=True)
+    means, stds = zip(*((p.mean(axis=0), deviation(p)) for p in stats), strict=True)
     head = dataclasses.replace(
         head,
         input_mean=jnp.asarray(means[0], jnp.float32),
@@ -80,11 +81,6 @@ def _pairs(episodes: Episodes) -> tuple[np.ndarray, np.ndarray]:
     before, after = episodes.transitions()
     joined = np.concatenate([before, episodes.actions, after], axis=1)
     return joined.astype(np.float64), episodes.rewards.astype(np.float64)
-
-
-def _std(values: np.ndarray) -> np.ndarray:
-    std = values.std(axis=0)
-    return np.where(std > 1e-8 * np.abs(values).max(axis=0), std, 1.0)
 
 
 class Pairs(NamedTuple):

@@ -25,7 +25,7 @@ class ImagineConfig:
     """The system's reward, or the model's; None is the system's if it is known."""
     penalty: float = 0.0
     """How much of the model's uncertainty is taken off the reward, as in MOPO; in units of the
-    range of the data's rewards, so that it means the same for all."""
+    range of the data's rewards, which is also the most that is taken off."""
     uncertainty: Uncertainty = "disagreement"
     """What the penalty goes by; in units of the states' standard deviations."""
     bounds: float | None = 0.0

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from farstep.dynamics.scaling import deviation
 from farstep.episodes import Episodes
 
 _POINTS = 1024
@@ -26,8 +27,7 @@ class Familiarity(eqx.Module):
         """Draw points from the data, and measure what distance is usual."""
         before = episodes.transitions()[0].astype(np.float64)
         pairs = np.concatenate([before, episodes.actions], axis=1)
-        scale = pairs.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = deviation(pairs)
         order = np.random.default_rng(seed).permutation(len(pairs))[: 2 * _POINTS]
         half = max(len(order) // 2, 1)
         scaled = (pairs - pairs.mean(axis=0)) / scale

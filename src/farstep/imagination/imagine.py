@@ -13,7 +13,7 @@ from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.ensemble import Ensemble
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.dynamics.reward import KnownReward
-from farstep.dynamics.scaling import Scaling
+from farstep.dynamics.scaling import Scaling, deviation
 from farstep.episodes import Episodes, check_episodes
 from farstep.errors import DataWarning, FarstepError
 from farstep.fields import replaced
@@ -251,7 +251,7 @@ def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[
     scaling = _scaling(model.dynamics)
     if data is not None:
         states = data.states.astype(np.float64)
-        low, high, std = states.min(axis=0), states.max(axis=0), states.std(axis=0)
+        low, high, std = states.min(axis=0), states.max(axis=0), deviation(states)
     elif scaling is not None:
         low, high, std = scaling.state_low, scaling.state_high, scaling.state_std
     elif bounds is not None:
@@ -260,7 +260,6 @@ def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[
         low = high = np.zeros(model.signals.num_states)
         std = np.ones(model.signals.num_states)
     margin = np.inf if bounds is None else bounds * (np.asarray(high) - np.asarray(low))
-    std = np.where(np.asarray(std) > 0, std, 1.0)
     low, high, std = (jnp.asarray(v, jnp.float32) for v in (low - margin, high + margin, std))
     return low, high, std
 

@@ -166,10 +166,13 @@ class World(eqx.Module):
         return self.rewarding(state, action, next_state) - self._deduction(state, action)
 
     def _deduction(self, state: Float[Array, " d"], action: Float[Array, " k"]) -> Array | float:
-        """Return what is taken off a reward because the model is unsure."""
+        """Return what is taken off a reward because the model is unsure: its range at most.
+
+        More would swamp what critics learn, most of all at the loss of an end beyond the bounds.
+        """
         if not self.penalty:
             return 0.0
-        return self.penalty * self.reward_range * self.uncertainty(state, action)
+        return self.reward_range * jnp.minimum(self.penalty * self.uncertainty(state, action), 1.0)
 
     def done(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]
