@@ -7,11 +7,11 @@ WORK is a directory that a killed making goes on from; that of `farstep data mak
 
 import json
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 from farstep.datasets import shipped
 from farstep.datasets.reading import write
+from farstep.packages import versions
 from farstep.processes import usable_cores
 from farstep.recipes import RECIPES, make_dataset
 
@@ -33,7 +33,7 @@ def main(name: str, work: Path) -> None:
         "steps": data.num_steps,
         "sha256": shipped.file_sha256(path),
         "fingerprint": data.fingerprint,
-        "versions": {package: version(package) for package in VERSIONS},
+        "versions": versions(VERSIONS),
     }
     (FOLDER / "shipped.json").write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     print(json.dumps(records[name], indent=1))

@@ -168,7 +168,7 @@ def test_a_reproduction_draws_says_and_keeps_its_runs(
     monkeypatch.setitem(AMOUNTS, "quick", Amount(epochs=1, seeds=(0, 1)))
     done = farstep("reproduce", "tiny", "--preset", "quick", "--out", tmp_path / "out")
     assert done.code == 0, done.err
-    assert re.match(r"5 of 5 run\(s\) are to be computed, about \d+ minute\(s\)", done.out)
+    assert re.match(r"5 of 5 run\(s\) are to be computed: (about|less) .* with 2 w", done.out)
     assert "QUICK" in done.out
     assert "oracle" in done.out
     page = (tmp_path / "out" / "tiny" / "quick" / "report.html").read_text()
@@ -234,7 +234,7 @@ def test_the_datasets_are_drawn_with_their_numbers(tmp_path: Path, farstep: Call
     for name, columns in (("dataset-returns", 7), ("dataset-states", 6)):
         done = farstep("reproduce", name, "--out", tmp_path)
         assert done.code == 0, done.err
-        assert done.out.startswith("0 of 0 run(s) are to be computed;")
+        assert done.out.startswith("0 of 0 run(s) are to be computed\n")
         place = tmp_path / name / "paper"
         stem = name.split("-")[1]
         assert (place / f"{stem}.png").stat().st_size > 10_000

@@ -140,6 +140,18 @@ def test_where_no_state_follows_is_beyond_the_bounds_too():
     assert float(outcome.reward) == pytest.approx(200 * float(world.worst), rel=1e-5)
 
 
+def test_where_a_member_gives_no_number_nothing_is_known():
+    broken = Ensemble.of([linear(), linear(np.full((2, 2), np.nan, np.float32))])
+    seen = data()
+    world = imagine(
+        Model(broken, SIGNALS, "cart"), CART, seen, penalty=20.0, choice="rollout", beyond="end"
+    ).world
+    assert float(world._deduction(jnp.ones(2), jnp.zeros(1))) == float(world.reward_range)
+    for number in range(6):  # of both members
+        _, outcome = world.step(world.reset(jax.random.key(number)), jnp.zeros(1), KEY)
+        assert np.isfinite(float(outcome.reward))
+
+
 def test_whole_episodes_end_beyond_the_bounds_too():
     imagined = imagine(model(2 * np.eye(2, dtype=np.float32)), CART, data(), beyond="end")
     assert imagined.whole.ends_beyond

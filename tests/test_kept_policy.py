@@ -58,17 +58,26 @@ def test_the_policy_that_is_kept_has_the_highest_imagined_return(
 
 
 def test_with_a_penalty_the_policy_is_chosen_by_what_is_left(
-    imagined: Imagination, told: list[float]
+    imagined: Imagination, told: list[float], monkeypatch: pytest.MonkeyPatch
 ):
     careful = dataclasses.replace(
         imagined, world=dataclasses.replace(imagined.world, penalty=1.0, uncertainty_of="std")
     )
-    told += [1.0, 0.5, 5.0, 0.125, 2.0, 0.25]  # the whole world's, and less the penalty, in turn
+    told += [1.0, 5.0, 2.0]
+    left = iter([0.5, 0.125, 0.25])
+    plain = imagined_module.imagined_returns
+
+    def both(world, *others):
+        return jnp.array([next(left)]) if world.penalty else plain(world, *others)
+
+    monkeypatch.setattr(imagined_module, "imagined_returns", both)
     agent = train(careful, TINY, seed=0, keep="best")
     assert agent.curve.column("imagined_return").tolist() == [1.0, 5.0, 2.0]
     assert agent.curve.column("careful_return").tolist() == [0.5, 0.125, 0.25]
     assert agent.curve.of_policy("best")["imagined_return"] == 1.0
+    monkeypatch.undo()
     first = train(careful, dataclasses.replace(TINY, steps=40), seed=0)
+    assert "careful_return" not in first.curve.last  # nothing is chosen by it
     same_policy(agent.policy, first.policy)
 
 

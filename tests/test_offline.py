@@ -225,6 +225,22 @@ def test_members_of_an_ensemble_take_turns():
     assert imagine_settings({"choice": "mean"}, 3).choice == "mean"
 
 
+def test_offline_agents_are_careful_and_those_of_a_loop_are_not(few, tmp_path, monkeypatch):
+    asked = []
+
+    def stopped(first: Any, *_: Any) -> Any:
+        asked.append(first.imagination)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("farstep.loops.offline._all_seeds", stopped)
+    for members in (2, 1):
+        with pytest.raises(KeyboardInterrupt):
+            offline(few, out=tmp_path, members=members)
+    assert asked == [CAREFUL, BRANCHED]
+    assert CAREFUL.penalty > 0
+    assert imagine_settings(None, 2).penalty == 0
+
+
 def test_no_seed_is_said(few, tmp_path):
     with pytest.raises(FarstepError, match="at least 1"):
         offline(few, out=tmp_path, seeds=0)

@@ -1,5 +1,7 @@
 """How far models can be trusted, in words."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -66,4 +68,9 @@ def test_models_that_are_all_good_are_compared_by_what_they_leave_unexplained():
         "seed, this may be chance."
     )
     assert len(verdicts([better, _score("long", [1.0, 0.9, 0.8])], None)) == 2  # other horizons
+    assert "h4 0.005 %, h1 0.03 %" in verdicts([_score("x", [1.0]), worse, better], None)[-1]
+    steps, r2 = np.arange(1, 3), np.array([[0.9, 0.8], [0.8, 0.7]])[:, :, None]
+    seeds = [Score(name, "model", steps, r2 + more) for name, more in (("a", 0.0), ("b", 0.1))]
+    said = verdicts(seeds, None)[-1]
+    assert re.search(r": b 10 ± \d+ %, a 20 ± \d+ %\.$", said), said
     assert len(verdicts([better, _score("lost", [1.0, -np.inf])], None)) == 2

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from farstep.packages import EXTRAS
+
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-_EXTRAS = {"sb3": ("stable_baselines3", "agents of Stable-Baselines3"),
-           "ray": ("ray", "runs on a cluster"),
-           "tune": ("optuna", "searches for settings")}  # fmt: skip
 _PYTHON = (3, 11)
 _AGAIN = "install Farstep again, into a new virtual environment."
 
@@ -49,7 +48,7 @@ def doctor(folder: Path = Path()) -> list[Finding]:
         "shipped datasets": _datasets,
         "a small fit": _fit,
     }
-    extras = {f"extra {name}": lambda name=name: _extra(name) for name in _EXTRAS}
+    extras = {f"extra {name}": lambda name=name: _extra(name) for name in EXTRAS}
     return [_safely(what, look) for what, look in (looks | extras).items()]
 
 
@@ -181,10 +180,9 @@ def _fit() -> Finding:
 
 
 def _extra(name: str) -> Finding:
-    module, purpose = _EXTRAS[name]
-    what = f"extra {name}"
-    if importlib.util.find_spec(module) is None:
-        advice = f"for {purpose}: {_install(list(_requirements(name)))}"
+    extra, what = EXTRAS[name], f"extra {name}"
+    if importlib.util.find_spec(extra.module) is None:
+        advice = f"for {extra.purpose}: {_install(list(_requirements(name)))}"
         return Finding(what, "note", "not installed", advice)
-    package = module.replace("_", "-")
+    package = extra.module.replace("_", "-")
     return Finding(what, "ok", f"{package} {importlib.metadata.version(package)}")

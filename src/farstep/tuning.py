@@ -264,7 +264,7 @@ def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_
 
 
 def _optuna() -> Any:
-    require("optuna")
+    require("tune")
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

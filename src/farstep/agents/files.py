@@ -29,7 +29,7 @@ class Agent:
     """What training an agent gives."""
 
     policy: Policy
-    """The last one, or with `keep="best"` the one with the highest imagined return."""
+    """The last one, or with `keep="best"` the one that the model thinks best."""
     best: Policy
     """The one with the highest real return of all evaluations; the last one without them."""
     curve: AgentCurve
@@ -53,7 +53,7 @@ class Progress:
     best: Layers
     curve: AgentCurve
     kept: Any = None
-    """The learner with the highest imagined return, if that one is asked for."""
+    """The learner that the model thinks best, if that one is asked for."""
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class ImaginedTraining:
         system, config = self.imagination.system, self.config
         policy = as_policy(actor, system, {})
         worlds = {"imagined_return": self.imagination.whole}
-        if self.imagination.world.penalty:
+        if self.imagination.world.penalty and config.keep == "best":
             worlds["careful_return"] = self.imagination.careful
         return {
             **{n: float(imagined_returns(w, actor, keys).mean()) for n, w in worlds.items()},

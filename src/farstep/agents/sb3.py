@@ -78,7 +78,7 @@ class SB3Training:
 
     def _environment(self) -> Any:
         """Return where the agent lives; whoever takes it closes it."""
-        require("stable_baselines3")
+        require("sb3")
         if isinstance(self.where, Imagination):
             return self.where.sb3_env(self.config.num_envs)
         return self.where.make()

@@ -53,8 +53,9 @@ class Reproduce:
             return
         found = what_is_missing(self.names, self.out, self.preset, self.seeds)
         todo, total = (sum(counts.values()) for counts in (found.missing, found.total))
-        time = f", about {_length(found.hours(self.workers))} of computing" if todo else ""
-        print(f"{todo} of {total} run(s) are to be computed{time}; --dry-run says more", flush=True)
+        local = todo and not self.ray
+        time = f": {_length(found.hours(self.workers))} with {self.workers} worker(s)"
+        print(f"{todo} of {total} run(s) are to be computed{time if local else ''}", flush=True)
         done = reproduce(
             self.names,
             self.out,
@@ -95,11 +96,13 @@ class Reproduce:
         columns = ["kind", "runs", "there already", "to compute", "hours of one core"]
         print_table("What would be computed", columns, rows)
         print(
-            f"about {_length(hours)} with {self.workers} worker(s); "
+            f"{_length(hours)} with {self.workers} worker(s); "
             f"{found.measured} of {sum(found.missing.values())} by runs of the same settings, the "
             "others by what their kind takes."
         )
 
 
 def _length(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minute(s)"
+    if hours >= 1:
+        return f"about {hours:.1f} hours"
+    return f"about {60 * hours:.0f} minute(s)" if hours >= 1 / 60 else "less than a minute"

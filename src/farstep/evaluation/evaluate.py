@@ -69,7 +69,7 @@ class Evaluation:
 
     @property
     def verdicts(self) -> list[str]:
-        """How far each model can be trusted, a sentence each."""
+        """How far each model can be trusted, a sentence each, and one that compares several."""
         return verdicts(self.scores, self.signals.interval)
 
     def plot(self, path: str | Path, force: bool = False) -> list[Path]:

@@ -50,7 +50,7 @@ class Search(Run):
 
     def check(self) -> None:
         """Fail if there is no Optuna."""
-        require("optuna")
+        require("tune")
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Search, in this process alone."""

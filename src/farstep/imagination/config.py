@@ -25,15 +25,15 @@ class ImagineConfig:
     """The system's reward, or the model's; None is the system's if it is known."""
     penalty: float = 0.0
     """How much of the model's uncertainty is taken off the reward, as in MOPO; in units of the
-    range of the data's rewards, which is also the most that is taken off."""
+    range of the data's rewards (1 without data), which is also the most that a step loses."""
     uncertainty: Uncertainty = "disagreement"
     """What the penalty goes by; in units of the states' standard deviations."""
     bounds: float | None = 0.0
     """Keep states within the training range, widened by this share of it; None lets them go."""
     beyond: Beyond = "clip"
     """What leaves the bounds is put back, or ends the episode at a loss, the data's lowest reward
-    200 times (nothing, if none is negative): an agent then gains nothing from a wall that is not
-    there. It is meant for discounts up to 0.995."""
+    200 times (nothing, if none is negative), and the penalty of that step as often: an agent then
+    gains nothing from a wall that is not there. It is meant for discounts up to 0.995."""
     noise: float = 0.0
     """Noise of the sensors that an agent sees states through, in standard deviations that the model
     predicts one step ahead. Where only noise made these, the sensors' is 0.7 of them. The built-in

@@ -81,7 +81,7 @@ class Imagination:
 
     def sb3_env(self, num_envs: int = 1) -> "ImaginedVecEnv":
         """Return many as one Stable-Baselines3 `VecEnv`, stepped in one compiled call."""
-        require("stable_baselines3")
+        require("sb3")
         from farstep.imagination.sb3_env import ImaginedVecEnv
 
         return ImaginedVecEnv(self.world, num_envs)

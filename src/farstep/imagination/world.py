@@ -28,7 +28,8 @@ _SENSORS = 2
 _LOST = 200
 """What an end beyond the bounds costs: so many steps at the lowest reward, which is all that a
 discount of 0.995 leaves to lose. Less would make leaving a way out of bad rewards; where all are
-good, to earn nothing more is loss enough."""
+good, to earn nothing more is loss enough. With a penalty, so many times the last step's is lost as
+well; where the model is sure of the last step and unsure before it, leaving may still pay."""
 
 
 class Place(NamedTuple):
@@ -172,7 +173,9 @@ class World(eqx.Module):
         """
         if not self.penalty:
             return 0.0
-        return self.reward_range * jnp.minimum(self.penalty * self.uncertainty(state, action), 1.0)
+        share = self.penalty * self.uncertainty(state, action)
+        # Where a member gives no number, nothing is known.
+        return self.reward_range * jnp.where(jnp.isfinite(share), jnp.minimum(share, 1.0), 1.0)
 
     def done(
         self, state: Float[Array, " d"], action: Float[Array, " k"], next_state: Float[Array, " d"]

@@ -257,7 +257,7 @@ def iterate(  # noqa: PLR0913  each is a choice of its own
         epochs: Real episodes after the first one, which is random. More can be asked for later.
         seeds: How many loops; they count up from the fit's own seed.
         agent: The name of a preset; settings such as `{"steps": 60_000}`; or an `AgentConfig`.
-        imagination: Settings of `imagine`, as for `offline`.
+        imagination: Settings of `imagine`, as for `offline`, but by themselves without a penalty.
         warm: What goes on from the epoch before: `none`, the `agent`, the `model`, or `both`.
         workers: Processes of one thread each; 1 runs in this process.
         show: Print a line after each epoch, and for those that are there already.

@@ -66,7 +66,7 @@ def agent_settings(
         settings = {"preset": agent} if isinstance(agent, str) else {"preset": usual, **agent}
         chosen = agent_config(**settings)
     if chosen.agent != "sac":
-        require("stable_baselines3")
+        require("sb3")
     return chosen
 
 
@@ -149,7 +149,7 @@ def agent_budget(agent: AgentConfig) -> str:
 
 
 def imagined_where(how: ImagineConfig) -> str:
-    """Return where imagined episodes start, how long they are and how they are seen, in words."""
+    """Return where imagined episodes start, how they are seen and what they cost, in words."""
     length = f"episodes of {how.rollout} steps" if how.rollout else "whole episodes"
     start = {"first": "the data's first states", "any": "any recorded state"}
     where = f"{length} from {start.get(how.starts, 'the reset of the system')}"

@@ -10,6 +10,7 @@ from farstep.report.charts import COLOURS, Chart, Line, Panel, finite
 _RETURNS = {
     "real_return": ("real", "solid"),
     "imagined_return": ("imagined", "dashed"),
+    "careful_return": ("imagined, less the penalty", "dashdot"),
     "training_return": ("in training", "dotted"),
 }
 

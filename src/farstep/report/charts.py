@@ -14,7 +14,7 @@ COLOURS = (
 
 
 _FEW = 25
-Style: TypeAlias = Literal["solid", "dashed", "dotted", "points"]
+Style: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot", "points"]
 
 
 @dataclass(frozen=True)

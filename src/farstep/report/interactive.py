@@ -9,7 +9,13 @@ from farstep.report.charts import Chart, Line, finite
 
 _LEAST_WIDTH = 240
 """Of a panel, in pixels; on a phone a chart of several is moved sideways."""
-_DASH = {"solid": "solid", "dashed": "dash", "dotted": "dot", "points": "solid"}
+_DASH = {
+    "solid": "solid",
+    "dashed": "dash",
+    "dotted": "dot",
+    "dashdot": "dashdot",
+    "points": "solid",
+}
 
 
 def chart_html(chart: Chart) -> str:

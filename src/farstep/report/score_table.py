@@ -43,7 +43,7 @@ def number(value: float, half: float = math.nan) -> str:
         return "−∞" if value < 0 else "∞"
     digits = 4
     if 0.99 < value < 1:  # two digits of what is missing to 1
-        digits = min(1 - math.floor(math.log10(1 - value) + 1e-6), 7)
+        digits = max(4, min(1 - math.floor(math.log10(1 - value) + 1e-6), 7))
     text = f"{value:.{digits}f}" if abs(value) < 10 else f"{value:.3g}"
     return text if math.isnan(half) else f"{text} ± {half:.2g}"
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from farstep.report.charts import Chart, Panel, finite
 from farstep.report.figures import plain, save
 
-_STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "points": ""}
+_STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-.", "points": ""}
 _LETTER = 0.06
 """Inches that a letter of a note takes."""
 

@@ -1,9 +1,10 @@
-"""How far each model can be trusted, in words."""
+"""How far each model can be trusted, and which leaves least unexplained, in words."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from farstep.report.score_table import number
 from farstep.scoring.calibration import LEVELS
 from farstep.scoring.score import THRESHOLDS, Score
 
@@ -51,7 +52,8 @@ def _better(score: Score, baselines: Sequence[Score]) -> list[str]:
     theirs, ours = best.mean_r2[0], score.mean_r2[0]
     if not theirs > ours:
         return []
-    return [f"the baseline '{best.name}' is better on average (R² {theirs:.4f} for {ours:.4f})"]
+    shown = f"R² {number(theirs)} for {number(ours)}"
+    return [f"the baseline '{best.name}' is better on average ({shown})"]
 
 
 def _calibrated(score: Score) -> list[str]:
@@ -67,14 +69,20 @@ def _calibrated(score: Score) -> list[str]:
 
 def _compared(models: Sequence[Score]) -> list[str]:
     """Say what models leave unexplained: where all are good, their R² hardly differ."""
-    same = [one for one in models if np.array_equal(one.steps, models[0].steps)]
-    left = sorted((100 * (1 - one.mean_r2[0]), one.name) for one in same)
-    if len(same) < 2 or not np.isfinite([share for share, _ in left]).all():
+    groups = [[o for o in models if np.array_equal(o.steps, one.steps)] for one in models]
+    same = max(groups, key=len, default=[])
+    left = sorted((1 - one.mean_r2[0], one.mean_r2[1], one.name) for one in same)
+    if len(same) < 2 or not np.isfinite([share for share, *_ in left]).all():
         return []
-    shown = ", ".join(f"{name} {share:.3g} %" for share, name in left)
+    shown = ", ".join(f"{name} {_percent(share, half)}" for share, half, name in left)
     chance = "" if min(one.seeds for one in same) > 1 else "; with one seed, this may be chance"
-    steps = models[0].steps
+    steps = same[0].steps
     return [
         f"unexplained on average over {steps[0]} to {steps[-1]} steps ahead (1 − R²): "
         f"{shown}{chance}."
     ]
+
+
+def _percent(share: float, half: float) -> str:
+    interval = "" if np.isnan(half) else f" ± {100 * half:.2g}"
+    return f"{100 * share:.3g}{interval} %"
