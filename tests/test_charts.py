@@ -1,13 +1,14 @@
 """A chart is one value, drawn twice: both drawings show the same."""
 
 import dataclasses
+from typing import get_args
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from farstep.report import interactive, static
-from farstep.report.charts import Chart, Line, Panel
+from farstep.report.charts import Chart, Line, Panel, Style
 from farstep.report.score_table import number
 from farstep.report.table import Table, with_half
 
@@ -87,3 +88,7 @@ def test_a_long_note_stays_within_the_picture():
 def test_a_mean_of_one_value_has_no_interval():
     assert with_half(842.4, 36.2) == "842 ± 36"
     assert with_half(842.4, float("nan")) == "842"
+
+
+def test_both_kinds_of_picture_know_every_style():
+    assert set(static._STYLES) == set(interactive._DASH) == set(get_args(Style))
