@@ -56,7 +56,8 @@ class KeptFit:
     @property
     def config(self) -> FitConfig:
         """The settings of the fit."""
-        return fit_config(**{**self.settings, "seed": self.seed})
+        settings = {"preset": "recommended", **self.settings, "seed": self.seed}
+        return fit_config(settings.pop("preset"), **settings)
 
     @property
     def model(self) -> Path:

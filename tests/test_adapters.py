@@ -90,7 +90,9 @@ def test_single_ones_fit_gymnasiums_own_vector(imagined: Imagination):
     both = SyncVectorEnv([imagined.env, imagined.env])
     states, _ = both.reset(seed=0)
     assert states.shape == (2, 2)
-    both.step(both.action_space.sample())
+    after, rewards, *_ = both.step(both.action_space.sample())
+    assert after.shape == (2, 2) and not np.array_equal(after, states)
+    assert np.isfinite(rewards).all()
 
 
 def test_a_task_that_ends_is_told_from_one_that_is_cut_off():

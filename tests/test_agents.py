@@ -279,7 +279,7 @@ def test_presets():
     )
     with pytest.raises(FarstepError, match="Did you mean 'fast'"):
         agent_config("fest")
-    with pytest.raises(FarstepError, match="seed must be 0 or more"):
+    with pytest.raises(FarstepError, match="seed must be a whole number of at least 0"):
         train("Pendulum-v1", seed=-1)
 
 

@@ -97,6 +97,12 @@ LOG = ("--states", "height", "--actions", "valve")
         (["fit", "good.npz", "--out", "x", "--weights", "decy:1"], "Did you mean 'decay'"),
         (["fit", "missing.npz", "--out", "x"], "no such file or directory"),
         (
+            ["iterate", "Pendulum-v1", "--out", "x", "--fit-option", "preset=paper"],
+            "there is no setting 'preset'",
+        ),
+        (["tune", "good.npz", "--out", "x", "--fit-option", "trials=3"], "no setting 'trials'"),
+        (["tune", "good.npz", "--out", "x", "--fit-option", "weights=5"], "weights must be a text"),
+        (
             ["data", "convert", "log.csv", "x", *LOG, "--system", "swimmer"],
             "has 1 states and 1 act",
         ),
@@ -222,6 +228,13 @@ said(lambda: fs.fit("cartpole-swingup/random"), "str is no Episodes", "farstep.l
 said(lambda: fs.fit(np.zeros(3)), "ndarray is no Episodes")
 said(lambda: fs.fit(data, preset="paper"), "preset comes by itself")
 said(lambda: fs.offline(data, out="x", preset="paper"), "preset comes by itself")
+said(lambda: fs.fit(data, config={"horizon": 2}), "settings come by name")
+said(lambda: fs.fit(data, config=None), "settings come by name")
+said(lambda: fs.fit(data, weights=5), "a list of numbers, not 5")
+said(lambda: fs.imagine(model, config={"penalty": 1.0}), "settings come by name")
+said(lambda: fs.offline(data, out="x", agent={"preset": 1}), "there is no preset 1")
+said(lambda: data.pieces(100).split(seed=1.5), "seed must be a whole number")
+said(lambda: fs.Signals(("x",), ("u",), action_low=("a",)), "action_low must be numbers")
 said(lambda: fs.score(model, "data", horizon=2), "str is no Episodes")
 said(lambda: fs.describe("data"), "str is no Episodes")
 said(lambda: fs.write("data", "x.npz"), "str is no Episodes")
@@ -244,6 +257,8 @@ said(lambda: fs.collect("cartpole-swingup", model), "Model is no policy", "predi
 imagined = fs.imagine(model, data=data)
 said(lambda: fs.train(env), "TimeLimit is no place to train in", "real system")
 said(lambda: fs.train(imagined, preset="fast"), "second argument")
+said(lambda: fs.train(imagined, {"steps": 9}), "there is no preset {'steps': 9}")
+said(lambda: fs.train(imagined, seed="a"), "seed must be a whole number")
 said(lambda: imagined.vector_env(0), "num_envs must be a whole number of at least 1, not 0")
 said(lambda: imagined.vector_env(2.5), "num_envs must be a whole number")
 imagined.vector_env(np.int64(2))

@@ -1,16 +1,21 @@
 """The commands, from the outside."""
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import farstep as package
+from farstep.agents.config import AgentConfig
+from farstep.cli import Command
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
+from farstep.fitting.config import FitConfig
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAVY = ["dm_control", "equinox", "h5py", "jax", "matplotlib", "minari", "mujoco", "optax",
@@ -135,10 +140,17 @@ def test_list_and_systems_name_what_there_is(farstep: Callable):
 
 
 def test_help_is_complete_and_version_is_the_packages(farstep: Callable):
-    for command in ([], ["collect"], ["data"], ["data", "convert"], ["data", "plot"]):
+    names = [get_args(one)[1].name for one in get_args(Command)]
+    assert {"collect", "fit", "offline", "tune"} < set(names)
+    shown = {}
+    for command in (*((name,) for name in names), (), ("data", "convert"), ("data", "plot")):
         result = farstep(*command, "--help")
         assert result.code == 0
-        assert "usage: farstep" in result.out
+        assert f"usage: {' '.join(('farstep', *command))}" in result.out
+        shown[command] = result.out
+    for name, config in (("fit", FitConfig), ("offline", FitConfig), ("train", AgentConfig)):
+        for field in dataclasses.fields(config):
+            assert f"-{field.name.replace('_', '-')} " in shown[name,]  # also as --no-…
     assert farstep("--version").out.strip() == package.__version__
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
+from farstep.policy import Policy
 from farstep.signals import Signals
 from farstep.systems.collect import attempt, collect, run_episodes
 from farstep.systems.kept_episodes import remove_kept
@@ -122,6 +123,23 @@ def _tires(state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.zeros(1)
 
 
+def _policy(weight: float) -> Policy:
+    size = (SHORT.signals.num_states, SHORT.signals.num_actions)
+    return Policy([(np.full(size, weight, np.float32), np.zeros(size[1]))], SHORT.signals)
+
+
+def test_policies_are_told_apart_by_their_numbers(tmp_path):
+    for folder in ("names", "objects"):
+        for weight in (0.0, 1.0):
+            policy = _policy(weight)
+            if folder == "names":  # the directory of an agent, which is trained again
+                policy.save(tmp_path / "agent" / "policy.safetensors", force=True)
+                policy = tmp_path / "agent"
+            refused = pytest.raises(FarstepError, match="collected with other settings")
+            with refused if weight else nullcontext():
+                collect(SHORT, policy, episodes=1, keep=tmp_path / folder)
+
+
 def test_a_collection_that_is_stopped_goes_on(tmp_path, monkeypatch):
     whole = collect(SHORT, episodes=5, seed=3)
     calls = []
@@ -139,8 +157,12 @@ def test_a_collection_that_is_stopped_goes_on(tmp_path, monkeypatch):
     assert collect(SHORT, episodes=5, seed=3, keep=tmp_path).equals(whole)
     assert calls[3:] == ["episode 2", "episode 3", "episode 4"]
     assert len(collect(SHORT, episodes=2, seed=3, keep=tmp_path, workers=2)) == 2
-    with pytest.raises(FarstepError, match="collected with other settings"):
-        collect(SHORT, episodes=5, seed=4, keep=tmp_path)
+    for policy, seed in (("random", 4), (_tires, 3), (_policy(0.0), 3)):
+        with pytest.raises(FarstepError, match="collected with other settings"):
+            collect(SHORT, policy, episodes=5, seed=seed, keep=tmp_path)
+    (tmp_path / "000000.npz").write_text("damaged")
+    with pytest.raises(FarstepError, match=r"000000\.npz"):
+        collect(SHORT, episodes=5, seed=3, keep=tmp_path)
     (tmp_path / "thesis.txt").write_text("years of work")
     remove_kept(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+from tests.cart import same_policy
 
 from farstep.agents.config import AgentConfig
 from farstep.agents.files import AgentFiles
@@ -13,13 +14,6 @@ from farstep.datasets.reading import read
 from farstep.errors import DivergedError, FarstepError
 from farstep.policy import load_policy
 from farstep.systems.system import System
-
-
-def _same(one, other) -> None:
-    for (weight, bias), (other_weight, other_bias) in zip(one.layers, other.layers, strict=True):
-        np.testing.assert_array_equal(weight, other_weight)
-        np.testing.assert_array_equal(bias, other_bias)
-
 
 ONLINE = AgentConfig(
     steps=450, learning_starts=50, batch_size=16, net_arch=(8, 8), eval_every=200, eval_episodes=0
@@ -36,23 +30,34 @@ def test_a_real_system_is_trained_on_and_its_trace_kept(tmp_path):
     assert np.isfinite(agent.curve.column("real_return")).all()
     again = train("Pendulum-v1", ONLINE, seed=0, out=tmp_path / "a", eval_episodes=1)
     assert again.episodes is not None and again.episodes.equals(trace)
-    _same(again.policy, agent.policy)
+    same_policy(again.policy, agent.policy)
 
 
 def test_a_killed_real_training_loses_at_most_an_interval(tmp_path, monkeypatch):
     whole = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "whole")
     write = AgentFiles.write
 
-    def killed(self, progress):
+    def killed_before(self, progress):
+        raise KeyboardInterrupt
+
+    def killed_after(self, progress):
         write(self, progress)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(AgentFiles, "write", killed)
-    with pytest.raises(KeyboardInterrupt):
-        train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
+    for killed in (killed_before, killed_after):
+        monkeypatch.setattr(AgentFiles, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
     monkeypatch.setattr(AgentFiles, "write", write)
+    trace = tmp_path / "parts" / "episodes.npz"
+    recorded = trace.read_bytes()
+    train("Pendulum-v1", ONLINE, seed=1, out=tmp_path / "other")
+    trace.write_bytes((tmp_path / "other" / "episodes.npz").read_bytes())
+    with pytest.raises(FarstepError, match="is not of the unfinished agent beside it"):
+        train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
+    trace.write_bytes(recorded)
     resumed = train("Pendulum-v1", ONLINE, seed=2, out=tmp_path / "parts")
-    _same(resumed.policy, whole.policy)
+    same_policy(resumed.policy, whole.policy)
     assert resumed.episodes is not None and whole.episodes is not None
     assert resumed.episodes.equals(whole.episodes)
 
@@ -93,14 +98,24 @@ class Failing(gymnasium.Env):
 
 
 def test_what_a_real_system_gave_before_it_failed_is_kept(tmp_path):
-    Failing.episodes = 1
+    no_power = pytest.raises(FarstepError, match=r"in episode 2, step 3 failed: OSError: no power")
     gymnasium.register("Failing-v1", "test_online_agent:Failing")
     try:
-        with pytest.raises(FarstepError, match=r"in episode 2, step 3 failed: OSError: no power"):
-            train("Failing-v1", ONLINE, out=tmp_path / "a", eval_every=100)
+        Failing.episodes = 1
+        with no_power:
+            train("Failing-v1", ONLINE, out=tmp_path, eval_every=100)
+        assert read(tmp_path / "episodes.npz").lengths.tolist() == [10, 10, 3]
+        Failing.episodes = 100  # mended: the same call starts again
+        first = train("Failing-v1", ONLINE, out=tmp_path, eval_every=100)
+        Failing.episodes = 1
+        with no_power:
+            train("Failing-v1", ONLINE, seed=1, out=tmp_path, eval_every=100, force=True)
+        again = train("Failing-v1", ONLINE, out=tmp_path, eval_every=100)  # the old one is whole
     finally:
         del gymnasium.registry["Failing-v1"]
-    assert read(tmp_path / "a" / "episodes.npz").lengths.tolist() == [10, 10, 3]
+    assert again.episodes is not None and first.episodes is not None
+    assert again.episodes.equals(first.episodes)
+    assert read(tmp_path / "episodes-failed.npz").lengths.tolist() == [10, 10, 3]
 
 
 def test_a_forced_training_that_cannot_begin_leaves_the_old_agent(tmp_path, monkeypatch):
@@ -112,9 +127,9 @@ def test_a_forced_training_that_cannot_begin_leaves_the_old_agent(tmp_path, monk
     with monkeypatch.context() as patched, pytest.raises(FarstepError, match="cannot be made"):
         patched.setattr(System, "make", broken)
         train("Pendulum-v1", ONLINE, seed=1, out=tmp_path, force=True)
-    _same(load_policy(tmp_path), first.policy)
+    same_policy(load_policy(tmp_path), first.policy)
     other = train("Pendulum-v1", ONLINE, seed=1, out=tmp_path, force=True)
-    _same(load_policy(tmp_path), other.policy)
+    same_policy(load_policy(tmp_path), other.policy)
     assert not np.array_equal(other.policy.layers[0][0], first.policy.layers[0][0])
 
 

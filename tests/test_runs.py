@@ -165,7 +165,7 @@ def test_the_estimate_goes_by_finished_runs_of_the_same_settings(tmp_path: Path)
     assert found.hours(workers=2) == 1.0
     chain = estimate([Square(5, after=(Square(1),)), Square(2)], store)
     assert [chain.hours(workers) for workers in (1, 2, 9)] == [3.0, 2.0, 2.0]
-    with pytest.raises(FarstepError, match="number of workers must be at least 1, not 0"):
+    with pytest.raises(FarstepError, match="workers must be a whole number of at least 1, not 0"):
         chain.hours(workers=0)
     config = dataclasses.replace(TINY, seed=3)
     fit = ScoredFit("cartpole-swingup/random", config, 10)

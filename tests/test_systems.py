@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from farstep.agents.config import AgentConfig
+from farstep.agents.training import identity
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
 from farstep.systems.collect import collect
@@ -260,6 +262,11 @@ def test_unknown_systems_say_what_there_is(name: str, said: str):
             "module 'gym' cannot be imported: No module named 'gym_of_nobody'",
         ),
         ("def broken(:", "module 'gym' cannot be imported: invalid syntax"),
+        ("unheard_of + 1", "module 'gym' cannot be imported: name 'unheard_of' is not defined"),
+        (
+            "import farstep\nfarstep.Signals(('x', 'x'), ('u',))",
+            "module 'gym' cannot be imported: 'x' names two columns",
+        ),
     ],
 )
 def test_a_module_that_cannot_be_imported_says_why(code, said, tmp_path, monkeypatch):
@@ -273,13 +280,15 @@ def test_a_module_that_cannot_be_imported_says_why(code, said, tmp_path, monkeyp
 def test_code_of_ones_own_is_told_by_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    digests = []
+    digests, agents = [], []
+    renamed = dataclasses.replace(system("pendulum-swingup"), name="edited_system:tank")
     for wanted in ("1.0", "2.5"):  # a constant that a function of the system uses
         (tmp_path / "edited_system.py").write_text(f"WANTED = {wanted}\n")
         monkeypatch.delitem(sys.modules, "edited_system", raising=False)
         importlib.invalidate_caches()
         digests.append(code_of("edited_system:tank"))
-    assert digests[0] != digests[1]
+        agents.append(identity(renamed, AgentConfig(), seed=0))
+    assert digests[0] != digests[1] and agents[0] != agents[1]
     assert code_of("cartpole-swingup") == code_of("Pendulum-v1") == code_of(None) == ""
 
 
@@ -293,6 +302,7 @@ def test_code_of_ones_own_is_told_by_its_file(tmp_path, monkeypatch):
         ),
         ({"terminated": lambda *step: step[0] > 1}, "the terminated .* gives"),
         ({"reset": lambda key: key}, "the reset .* gives"),
+        ({"angles": ((0, 3),)}, "beyond the 3 states"),
     ],
 )
 def test_known_parts_are_checked_before_anything_is_fitted(changes, said):

@@ -89,7 +89,7 @@ def test_an_exhibit_of_several_directories_is_shown_once(
 
 
 def test_a_number_of_seeds_is_checked(folders: list[Path], tmp_path: Path, farstep: Callable):
-    with pytest.raises(FarstepError, match="number of seeds must be at least 1, not 0"):
+    with pytest.raises(FarstepError, match="seeds must be a whole number of at least 1, not 0"):
         report(folders, tmp_path / "report.html", seeds=0)
     done = farstep("report", *folders, "--seeds", 0, "--out", tmp_path / "report.html")
     assert (done.code, len(done.err.splitlines())) == (2, 1), done.err

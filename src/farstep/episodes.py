@@ -269,8 +269,7 @@ class Episodes:
                 f"({validation:g}) and test ({test:g}); each needs at least one whole episode. Cut "
                 "long ones: episodes.pieces(200), or farstep data convert IN OUT --pieces 200."
             )
-        if seed < 0:
-            raise FarstepError(f"the seed must be 0 or more, not {seed}.")
+        check_least({"seed": 0}, {"seed": seed})
         order = np.random.default_rng(seed).permutation(len(self))
         cuts = np.sort(order[sum(parts) :]), np.sort(order[: parts[0]])
         return Split(

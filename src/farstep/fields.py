@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import json
 import marshal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -21,7 +21,9 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
 
     Those that it had are checked too: who makes a configuration may give it anything.
     """
-    known = [field.name for field in dataclasses.fields(config)]  # pyright: ignore[reportArgumentType]
+    if not dataclasses.is_dataclass(config) or isinstance(config, type):
+        raise FarstepError(f"settings come by name, or as a configuration, not as {config!r}.")
+    known = [field.name for field in dataclasses.fields(config)]
     for name in settings:
         if name not in known:
             raise FarstepError(f"there is no setting '{name}'. {did_you_mean(name, known)}")
@@ -33,7 +35,7 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
             raise FarstepError(f"{name} must be {_said(hint)}, not {plain[name]!r}.")
         if float in (hint, *get_args(hint)) and isinstance(plain.get(name), int):
             plain[name] = float(plain[name])
-    return dataclasses.replace(config, **plain)  # pyright: ignore[reportArgumentType]
+    return dataclasses.replace(config, **plain)
 
 
 def check_least(least: Mapping[str, int], values: Mapping[str, Any]) -> None:
@@ -51,8 +53,14 @@ def check_words(kind: type, values: Mapping[str, Any]) -> None:
     for name, hint in get_type_hints(kind).items():
         words = [word for part in (hint, *get_args(hint)) for word in _words(part)]
         given = values.get(name)
-        if words and given is not None and given not in words:
-            raise FarstepError(f"there is no {name} '{given}'. {did_you_mean(str(given), words)}")
+        if words and given is not None:
+            check_word(name, given, words)
+
+
+def check_word(name: str, given: Any, known: Iterable[str]) -> None:
+    """Fail unless something that has a name is one of the known ones."""
+    if not isinstance(given, str) or given not in known:
+        raise FarstepError(f"there is no {name} {given!r}. {did_you_mean(given, known)}")
 
 
 def changed(config: Any, reference: Any) -> dict[str, Any]:

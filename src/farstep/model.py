@@ -20,7 +20,8 @@ from farstep.dynamics.description import (
     empty_reward,
 )
 from farstep.dynamics.reward import RewardHead
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError
+from farstep.fields import check_word
 from farstep.files import publish
 from farstep.rollout import rollouts
 from farstep.signals import Signals
@@ -99,9 +100,7 @@ class Model:
                 f"states of shape {start.shape} and actions of shape {given.shape} do not fit; "
                 f"give states (…, {d}) and actions (…, steps, {k}) with the same leading axes."
             )
-        if propagation not in get_args(Propagation):
-            said = did_you_mean(propagation, get_args(Propagation))
-            raise FarstepError(f"there is no propagation '{propagation}'. {said}")
+        check_word("propagation", propagation, get_args(Propagation))
         if steps == 0 or steps % stride:
             raise FarstepError(f"{steps} steps were asked for; give a multiple of {stride}.")
         flat = jnp.asarray(start.reshape(-1, d)), jnp.asarray(given.reshape(-1, steps, k))

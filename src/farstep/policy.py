@@ -80,12 +80,15 @@ class Policy:
             output = low + (np.tanh(output) + 1) / 2 * (high - low)
         return np.clip(output, low, high).astype(np.float32)
 
+    @property
+    def digest(self) -> str:
+        """A hash that is the same for the same actions."""
+        layers = tensors.digest(_arrays(self.layers))
+        return f"{layers} {self.activation} {self.output} {self.signals.to_json()}"
+
     def check_fits(self, signals: Signals, system: str) -> None:
         """Fail with one line if this is a policy for something else."""
-        if (signals.state_names, signals.action_names) != (
-            self.signals.state_names,
-            self.signals.action_names,
-        ):
+        if not self.signals.same_names(signals):
             raise FarstepError(
                 f"the policy is for {self.system or 'a system'} with states "
                 f"{', '.join(self.signals.state_names)} and actions "

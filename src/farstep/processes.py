@@ -16,6 +16,10 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 """As `python -W` takes it; processes that are started inherit it."""
 _PATIENCE = 30
 """Seconds that a write may take before it is given up."""
+WORKERS_DIE = (
+    "A script that starts several workers needs `if __name__ == '__main__':` around its code; "
+    "otherwise they may have run out of memory: try fewer."
+)
 STOPPED = "farstep: stopped; what was finished before is kept."
 
 

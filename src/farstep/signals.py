@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, one_line
 from farstep.json_numbers import json_numbers
 
 
@@ -39,7 +39,10 @@ class Signals:
             if isinstance(getattr(self, name), str):
                 given = getattr(self, name)
                 raise FarstepError(f"{name} must be a tuple, such as ('{given}',), not a text.")
-            values = tuple(kind(value) for value in getattr(self, name)) or (default,) * count
+            try:
+                values = tuple(kind(value) for value in getattr(self, name)) or (default,) * count
+            except (TypeError, ValueError) as error:
+                raise FarstepError(f"{name} must be numbers: {one_line(error)}.") from error
             if len(values) != count:
                 raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")
             object.__setattr__(self, name, values)
@@ -80,6 +83,24 @@ class Signals:
         low, high = np.array(self.action_low), np.array(self.action_high)
         slack = 1e-6 * np.where(np.isfinite(high - low), high - low, np.maximum(1, abs(actions)))
         return (actions < low - slack) | (actions > high + slack)
+
+    def check_angles(self, angles: Sequence[Sequence[int]]) -> None:
+        """Fail unless these are pairs of states, the cosine and the sine of one angle each."""
+        if any(len(pair) != 2 or pair[0] == pair[1] for pair in angles):
+            raise FarstepError(f"angles {angles} must be pairs of two different dimensions.")
+        if any(not 0 <= one < self.num_states for pair in angles for one in pair):
+            raise FarstepError(
+                f"angles {angles} name dimensions beyond the {self.num_states} states."
+            )
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every action has finite bounds."""
+        return bool(np.isfinite([*self.action_low, *self.action_high]).all())
+
+    def same_names(self, other: "Signals") -> bool:
+        """Return whether states and actions are called the same."""
+        return (self.state_names, self.action_names) == (other.state_names, other.action_names)
 
     def unbounded(self) -> "Signals":
         """Return the same without bounds."""

@@ -132,8 +132,10 @@ def tune(
     if isinstance(data, Episodes):
         raise FarstepError("tune reads its data by name; write them to a file first.")
     names = [str(one) for one in ([data] if isinstance(data, str | Path) else data)]
+    counts = {"trials": trials, "care_about": care_about, "workers": workers}
+    check_least(dict.fromkeys(counts, 1), counts)
     base, weights = fit_settings(config, settings)
-    _check(names, settings, trials, care_about)
+    _check(names, settings, care_about)
     optuna = _optuna()
     out = Path(out)
     check_output(out / _STUDY, force=True)
@@ -246,11 +248,10 @@ def _storage_explained(out: Path) -> Iterator[None]:
         ) from error
 
 
-def _check(names: Sequence[str], settings: Mapping[str, Any], trials: int, care_about: int) -> None:
+def _check(names: Sequence[str], settings: Mapping[str, Any], care_about: int) -> None:
     """Fail if there is nothing to search, or nothing to search it by."""
     if not names:
         raise FarstepError("name a dataset to tune on.")
-    check_least({"trials": 1, "care_about": 1}, {"trials": trials, "care_about": care_about})
     searched = sorted(set(settings) & set(SPACE))
     if searched:
         raise FarstepError(f"{', '.join(searched)} is searched; do not set it.")

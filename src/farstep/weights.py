@@ -238,7 +238,12 @@ def profile(
         name = f"{given.__module__}:{getattr(given, '__qualname__', type(given).__name__)}"
         return Own(given, name)
     if not isinstance(given, str):
-        return explicit(*given)
+        try:
+            alphas = tuple(float(alpha) for alpha in given)
+        except (TypeError, ValueError) as error:
+            said = "weights are a text such as decay:0.75, a function, or a list of numbers"
+            raise FarstepError(f"{said}, not {given!r}.") from error
+        return Explicit(alphas)
     kind, _, rest = given.partition(":")
     if kind in _KINDS:
         return _parsed(given, kind, rest)

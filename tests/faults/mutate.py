@@ -83,7 +83,7 @@ def table(found: dict[str, Counter[str]], mutations: int) -> Result:
         how="One to four random changes of bytes each; of models, policies and checkpoints every "
         "second one is of the contents instead, with checksums that are right, and so is every "
         "second one of metadata.json. A fault is another exception than a FarstepError of one line "
-        "that names the file, a crash, no answer for a minute, code that is run, or of a file "
+        "that names the file, a crash, no answer for five minutes, code that is run, or of a file "
         "with a checksum another result than what was written.",
         columns=["file", "mutations", REFUSED, SAME, OTHER, "faults"],
         rows=rows,

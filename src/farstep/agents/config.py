@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, check_words, native, replaced
+from farstep.fields import check_least, check_word, check_words, native, replaced
 
 AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
 """Ours, and those of Stable-Baselines3 whose actions are continuous."""
 KEEP_BEST = "keep=best is for the built-in agent inside a model; choose keep=last."
+ONLINE_STEPS = 50_000
+"""What a real system is trained for unless something else is said."""
 _TAKE_ALL = ("sac", "sb3:SAC")
 _OWN = ("average",)
 """What only ours goes by."""
@@ -141,8 +143,7 @@ def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
     Others' agents have of a preset what they go by, and keep their last policy. Where steps are
     given, learning starts after a seventh of them at the latest.
     """
-    if preset not in PRESETS:
-        raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
+    check_word("preset", preset, PRESETS)
     base, agent = PRESETS[preset], settings.get("agent", "sac")
     if agent != "sac":
         used = {n: v for n, v in vars(base).items() if takes(agent, n)}

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from farstep.agents.program import Tally
+from farstep.agents.sac import Losses
 from farstep.errors import DivergedError
 from farstep.json_numbers import json_numbers
 
@@ -67,6 +68,10 @@ class AgentCurve:
             return None
         return int(np.flatnonzero(values == np.nanmax(values))[-1])
 
+    def leads(self, highest: int | None) -> bool:
+        """Return whether the last row is that highest one, or nothing tells which is."""
+        return highest in (None, len(self.rows) - 1)
+
     def of_policy(self, keep: str) -> dict[str, float | None]:
         """Return the row of the policy that training gave, with that setting of `keep`."""
         highest = self.promising if keep == "best" else None
@@ -87,26 +92,29 @@ def now() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def check_finite(tally: Tally) -> None:
+def check_finite(losses: Losses) -> None:
     """Fail if an update's loss was not finite: from then on nothing else would be."""
-    losses = jax.device_get(tally.losses)
-    if not np.isfinite([losses.actor, losses.critic]).all():
+    if not np.isfinite(jax.device_get([losses.actor, losses.critic])).all():
         raise DivergedError(DIVERGED)
+
+
+def described_losses(sums: Losses, updates: int) -> dict[str, float]:
+    """Return means over some updates, by name; nothing without one."""
+    return {
+        f"{name}{'_loss' if name in ('actor', 'critic') else ''}": float(value) / updates
+        for name, value in jax.device_get(sums)._asdict().items()
+        if updates
+    }
 
 
 def described(tally: Tally) -> dict[str, float | None]:
     """Return means over some steps, by name."""
     sums = jax.device_get(tally)
-    steps, updates, episodes = int(sums.steps), int(sums.updates), int(sums.episodes)
-    losses = {
-        f"{name}{'_loss' if name in ('actor', 'critic') else ''}": float(value) / updates
-        for name, value in sums.losses._asdict().items()
-        if updates
-    }
+    steps, episodes = int(sums.steps), int(sums.episodes)
     return {
         "training_return": float(sums.returns) / episodes if episodes else None,
         "bounded": int(sums.bounded) / max(steps, 1),
         "not_finite": float(sums.not_finite),
         "strangeness": float(sums.strangeness) / max(int(sums.turns), 1),
-        **losses,
+        **described_losses(sums.losses, int(sums.updates)),
     }

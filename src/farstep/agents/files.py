@@ -117,7 +117,11 @@ class AgentFiles:
             arrays |= tensors.to_arrays(progress.kept, "kept")
         header = {"identity": self.identity, "curve": progress.curve.to_json()}
         publish(self.folder / _CHECKPOINT, {"": tensors.encode(arrays, header)}, force=True)
-        if self.force:  # from here on this training goes on when it is killed, without being forced
+        self.forget()  # from here on this training goes on when it is killed, without being forced
+
+    def forget(self) -> None:
+        """Remove what another training gave, where this one is to take its place."""
+        if self.folder is not None and self.force:
             for name in (POLICY_FILE, BEST_FILE, _LEARNER):
                 (self.folder / name).unlink(missing_ok=True)
 

@@ -111,8 +111,7 @@ class ImaginedTraining:
         """Return the learner to keep, if it is to be the one that the model thinks best."""
         if self.config.keep == "last":
             return None
-        highest = curve.promising
-        return copied(state.learner) if highest in (None, len(curve.rows) - 1) else before
+        return copied(state.learner) if curve.leads(curve.promising) else before
 
     def _returns(self, actor: Layers) -> dict[str, float | None]:
         keys = jax.random.split(self.keys.evaluation, IMAGINED_EPISODES)
@@ -139,7 +138,7 @@ class ImaginedTraining:
             state, new = live(
                 state, self.imagination.world, self.keys.steps, jnp.array(count), config, phase
             )
-            check_finite(new)
+            check_finite(new.losses)
             tally, done = tally.plus(new), int(state.steps)
             bar.advance(_status(described(tally), at.curve), by=count * config.num_envs)
         spent = at.curve.time_since(began)
@@ -152,9 +151,7 @@ class ImaginedTraining:
             **described(tally),
         }
         at.curve.add(row)
-        best = at.best
-        if at.curve.best in (None, len(at.curve.rows) - 1):
-            best = copied(actor)
+        best = copied(actor) if at.curve.leads(at.curve.best) else at.best
         return Progress(state, best, at.curve, self._kept(at.kept, state, at.curve))
 
     def _agent(self, at: Progress, identity: str) -> Agent:

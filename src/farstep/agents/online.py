@@ -1,6 +1,8 @@
 """The same agent on a real system: the model-free baseline, with its whole trace recorded."""
 
 import dataclasses
+import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from farstep.agents.config import AgentConfig
-from farstep.agents.curve import DIVERGED, AgentCurve, now
+from farstep.agents.curve import DIVERGED, AgentCurve, check_finite, described_losses, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
 from farstep.agents.losses import Transitions
 from farstep.agents.networks import Layers
@@ -32,6 +34,8 @@ from farstep.tensorboard import TensorBoard
 
 TRACE_FILE = "episodes.npz"
 """Every episode of the training, as a dataset."""
+FAILED_FILE = "episodes-failed.npz"
+"""The same of one that failed before it could take the place of another."""
 
 
 class OnlineState(NamedTuple):
@@ -92,12 +96,8 @@ class OnlineTraining:
             return dataclasses.replace(finished, episodes=read(out / TRACE_FILE))
         files.check()
         at = files.read(jax.eval_shape(self._first))
-        if at is None and out is not None:
-            check_output(out / TRACE_FILE, force)
-        self._trace: list[Episode] = []
-        if at is not None and out is not None:
-            rows = int(at.curve.last["episodes"] or 0)
-            self._trace = list(read(out / TRACE_FILE))[:rows]
+        self._trace = [] if out is None else self._recorded(out / TRACE_FILE, at, force)
+        begun = at is not None
         at = at or self._new()
         self._state = at.state
         done = int(self._state.steps)
@@ -109,20 +109,40 @@ class OnlineTraining:
                 try:
                     at = self._interval(at, bar)
                 except FarstepError:  # what was recorded is kept
-                    self._store_trace(out)
+                    other = force and not begun and out is not None and (out / TRACE_FILE).exists()
+                    self._store_trace(out, FAILED_FILE if other else TRACE_FILE)
                     raise
                 board.add(at.curve.scalars, int(self._state.steps))
+                if not begun:
+                    files.forget()
                 self._store_trace(out)
                 files.write(at)
+                begun = True
         kept = record(files.identity, system, self.config, self.seed, at.curve)
         last, best = (
             as_policy(actor, system, kept) for actor in (self._state.learner.policy, at.best)
         )
         return files.store(Agent(last, best, at.curve, self._episodes()))
 
-    def _store_trace(self, out: Path | None) -> None:
+    def _recorded(self, path: Path, at: Progress | None, force: bool) -> list[Episode]:
+        """Return the episodes up to a checkpoint; those of another training stay as they are."""
+        stored = None
+        with suppress(FarstepError):
+            stored = read(path)
+        mine = stored is not None and stored.metadata.get("trained") == self._recipe
+        if at is None:
+            check_output(path, force or mine)
+            return []
+        if stored is None or not mine:
+            raise FarstepError(
+                f"{path} is not of the unfinished agent beside it; pass --force (force=True) to "
+                "start over."
+            )
+        return list(stored)[: int(at.curve.last["episodes"] or 0)]
+
+    def _store_trace(self, out: Path | None, name: str = TRACE_FILE) -> None:
         if out is not None and self._trace:
-            publish(out / TRACE_FILE, {"": npz.encode(self._episodes())}, force=True)
+            publish(out / name, {"": npz.encode(self._episodes())}, force=True)
 
     def _first(self) -> OnlineState:
         signals, config = self.system.signals, self.config
@@ -149,9 +169,8 @@ class OnlineTraining:
             self._trace.append(self._episode(len(self._trace)))
             bar.advance(f"return {self._trace[-1].total:.4g}", by=int(self._state.steps) - before)
         returns = [episode.total for episode in self._trace[first:]]
-        losses, count = jax.device_get(self._losses), max(self._updates, 1)
-        if not np.isfinite([losses.actor, losses.critic]).all():
-            raise DivergedError(DIVERGED)
+        check_finite(self._losses)
+        losses = described_losses(self._losses, self._updates)
         self._losses, self._updates = Losses.zero(), 0
         spent = at.curve.time_since(began)
         row: dict[str, Any] = {
@@ -167,14 +186,10 @@ class OnlineTraining:
                 config.eval_episodes,
                 self.seed,
             ),
-            "critic_loss": float(losses.critic) / count,
-            "actor_loss": float(losses.actor) / count,
-            "temperature": float(losses.temperature) / count,
+            **losses,
         }
         at.curve.add(row)
-        best = at.best
-        if at.curve.best in (None, len(at.curve.rows) - 1):
-            best = copied(self._state.learner.policy)
+        best = copied(self._state.learner.policy) if at.curve.leads(at.curve.best) else at.best
         return Progress(self._state, best, at.curve)
 
     def _episode(self, number: int) -> Episode:
@@ -236,6 +251,12 @@ class OnlineTraining:
             self._updates += self.config.gradient_steps
 
     def _episodes(self) -> Episodes:
+        metadata = {"trained": self._recipe}
+        return Episodes.from_list(self._trace, self.system.signals, self.system.name, metadata)
+
+    @property
+    def _recipe(self) -> dict[str, Any]:
+        """What tells the trace's training from another's, as a file has it."""
         recipe = {
             "env_id": self.system.env_id,
             "env_options": dict(self.system.env_options),
@@ -243,6 +264,4 @@ class OnlineTraining:
             "agent": dataclasses.asdict(self.config),
             "seed": self.seed,
         }
-        return Episodes.from_list(
-            self._trace, self.system.signals, self.system.name, {"trained": recipe}
-        )
+        return json.loads(json.dumps(recipe))

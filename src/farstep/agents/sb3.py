@@ -44,7 +44,6 @@ class SB3Training:
         self.where, self.config, self.seed = where, config, seed
         self.system = where.system if isinstance(where, Imagination) else where
         self.algorithm = config.agent.removeprefix("sb3:")
-        self.system.check_bounded()
         if not isinstance(where, Imagination):
             check_real(where, config)
 
@@ -69,7 +68,7 @@ class SB3Training:
                 curve.add(row)
                 board.add(curve.scalars, row["steps"])
                 bar.advance(_status(row["real_return"]), by=row["steps"] - before)
-                if curve.best in (None, len(curve.rows) - 1):
+                if curve.leads(curve.best):
                     best = self._policy(model, {})
         say(notes(curve))
         kept = record(files.identity, self.where, self.config, self.seed, curve, _VERSIONS)

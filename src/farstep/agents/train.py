@@ -4,19 +4,17 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from farstep.agents.config import KEEP_BEST, AgentConfig, agent_config, configured
+from farstep.agents.config import KEEP_BEST, ONLINE_STEPS, AgentConfig, agent_config, configured
 from farstep.agents.files import Agent
 from farstep.agents.imagined import ImaginedTraining
 from farstep.agents.online import OnlineTraining
 from farstep.agents.sac import Learner
 from farstep.errors import FarstepError
+from farstep.fields import check_least
 from farstep.files import locked
 from farstep.imagination.imagine import Imagination
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
-
-ONLINE_STEPS = 50_000
-"""What a real system is trained for unless something else is said."""
 
 
 def train(
@@ -34,8 +32,8 @@ def train(
     Args:
         where: What `imagine` gave; or a real system or its name, whose whole trace is then in
             the result's `episodes`.
-        config: The settings, or the name of a preset: `paper`, `fast` or `brief`. Settings given by
-            name replace its fields.
+        config: The settings, or the name of a preset: `paper`, `fast`, `thorough` or `brief`.
+            Settings given by name replace its fields.
         seed: The same seed gives the same agent.
         start: An agent that was trained inside a model, to go on from: its networks and optimisers;
             what it remembers is not taken over.
@@ -44,8 +42,7 @@ def train(
         force: Start over where `out` holds another agent.
         **settings: Fields of `AgentConfig`, such as `num_envs=16` or `agent="sb3:SAC"`.
     """
-    if seed < 0:
-        raise FarstepError(f"the seed must be 0 or more, not {seed}.")
+    check_least({"seed": 0}, {"seed": seed})
     folder = None if out is None else Path(out)
     real = not isinstance(where, Imagination)
     if not isinstance(where, (Imagination, System, str)):

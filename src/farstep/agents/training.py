@@ -19,6 +19,7 @@ from farstep.imagination.imagine import Imagination
 from farstep.packages import versions
 from farstep.policy import Policy
 from farstep.systems.collect import run_episodes
+from farstep.systems.registry import code_of
 from farstep.systems.system import System
 
 IMAGINED_EPISODES = 8
@@ -42,6 +43,8 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int, start:
         "functions": [source_of(function) for function in functions],
         "seed": seed,
     }
+    if code := code_of(system.name):  # constants of the user's own, and the environment
+        parts["code"] = code
     if start is not None:
         parts["start"] = tensors.digest(tensors.to_arrays(start))
     if isinstance(where, Imagination):

@@ -42,8 +42,8 @@ class Iterate:
     fit_option: tuple[str, ...] = ()
     """Other settings of the fit as NAME=VALUE, such as compositions=20000 or members=5."""
     agent_preset: AgentPreset = "brief"
-    """paper: one system, one update a step; fast: ten systems, 60 000 updates; brief: 24 000, for
-    agents that go on from the epoch before."""
+    """paper: one system, one update a step; fast: ten systems, 60 000 updates; thorough: 120 000;
+    brief: 24 000, for agents that go on from the epoch before."""
     agent: str = "sac"
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from farstep.agents.config import AgentConfig
+from farstep.agents.config import ONLINE_STEPS, AgentConfig
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Train:
     """A system's name (see `farstep systems`), a Gymnasium id, or module:attribute."""
     out: Path
     """Directory for policies, episodes, curve and checkpoints."""
-    config: AgentConfig = field(default_factory=lambda: AgentConfig(steps=50_000))
+    config: AgentConfig = field(default_factory=lambda: AgentConfig(steps=ONLINE_STEPS))
     """Settings; the defaults are Stable-Baselines3's."""
     seed: int = 0
     """The same seed gives the same agent."""

@@ -49,10 +49,13 @@ class Tune:
         """Search, print the best settings and how to fit with them, draw, and say where all is."""
         from farstep.cli.options import given, parse_options
         from farstep.cli.tables import print_table
+        from farstep.fitting.config import fit_config
         from farstep.report.static import save_chart
         from farstep.tuning import tune
 
         settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
+        settings |= parse_options(self.fit_option)
+        fit_config(self.preset, **settings)  # says what is no setting of a fit
         found = tune(
             self.data,
             self.preset,
@@ -60,7 +63,7 @@ class Tune:
             trials=self.trials,
             care_about=self.care_about,
             workers=self.workers,
-            **{**settings, **parse_options(self.fit_option)},
+            **settings,
         )
         rows = sorted(
             (one for one in found.trials if one["value"] is not None),

@@ -8,7 +8,8 @@ from typing import Any
 
 from farstep.datasets import minari
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError
+from farstep.fields import check_word
 
 _FOLDER = "shipped"
 _RECORD = "shipped.json"
@@ -28,8 +29,7 @@ def records() -> dict[str, dict[str, Any]]:
 def load(name: str) -> Episodes:
     """Load a shipped dataset, such as `cartpole-swingup/random`, after checking its SHA-256."""
     known = records()
-    if name not in known:
-        raise FarstepError(f"there is no shipped dataset '{name}'. {did_you_mean(name, known)}")
+    check_word("shipped dataset", name, known)
     path = _folder() / name
     if file_sha256(path) != known[name]["sha256"]:
         raise FarstepError(_DAMAGED.format(name))

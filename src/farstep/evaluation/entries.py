@@ -96,10 +96,7 @@ def oracle(episodes: Episodes, of: System | str | None = None) -> Entry | None:
     chosen = system(of) if isinstance(of, str) else of
     if chosen is None:
         return None
-    alike = (chosen.signals.state_names, chosen.signals.action_names) == (
-        episodes.signals.state_names,
-        episodes.signals.action_names,
-    )
+    alike = chosen.signals.same_names(episodes.signals)
     if named and not alike:
         raise FarstepError(f"system '{chosen.name}' has other states or actions than the dataset.")
     if named and chosen.oracle is None:

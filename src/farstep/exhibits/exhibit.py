@@ -1,8 +1,8 @@
 """What an exhibit of the paper is: runs, and what is shown of their results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from matplotlib.figure import Figure
 
@@ -19,6 +19,19 @@ DATASETS = ("random", "medium", "expert", "expert_noisy")
 _FAMILY = "cartpole-swingup"
 
 
+@runtime_checkable
+class _Budget(Protocol):
+    """A frozen dataclass that says what a preset computes, and so with which seeds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def seeds(self) -> tuple[int, ...]: ...
+
+
+Budgeted = TypeVar("Budgeted", bound=_Budget)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How much of an exhibit is computed."""
@@ -26,6 +39,11 @@ class Plan:
     preset: str
     seeds: int | None = None
     """How many, counting up from 0; without it the preset's."""
+
+    def of(self, budgets: Mapping[str, Budgeted]) -> Budgeted:
+        """Return the preset's budget, with this plan's seeds."""
+        budget = budgets[self.preset]
+        return replace(budget, seeds=self.seeds_of(budget.seeds))  # pyright: ignore[reportReturnType]
 
     def seeds_of(self, usual: tuple[int, ...]) -> tuple[int, ...]:
         """Return the seeds, given the preset's."""

@@ -112,7 +112,7 @@ class IteratedExhibit:
 
     def show(self, plan: Plan, results: Results) -> Shown:
         """Draw the mean over seeds and one standard deviation, as the paper does."""
-        budget = _budget(plan)
+        budget = plan.of(BUDGETS)
         returns = {
             line: np.array(
                 [[row["return"] for row in results[run]["rows"]] for run in runs], np.float64
@@ -130,17 +130,12 @@ class IteratedExhibit:
         return Shown([chart], tables=tables, notes=[_said(budget)], numbers=numbers)
 
     def _lines(self, plan: Plan) -> dict[tuple[str, int], list[IteratedLoop]]:
-        budget = _budget(plan)
+        budget = plan.of(BUDGETS)
         return {
             (system, horizon): [_loop(budget, system, horizon, seed) for seed in budget.seeds]
             for system in budget.systems
             for horizon in PROFILES
         }
-
-
-def _budget(plan: Plan) -> Budget:
-    budget = BUDGETS[plan.preset]
-    return replace(budget, seeds=plan.seeds_of(budget.seeds))
 
 
 def _loop(budget: Budget, system: str, horizon: int, seed: int) -> IteratedLoop:
@@ -161,9 +156,7 @@ def _panel(system: str, of: Mapping[int, np.ndarray]) -> Panel:
     lines = []
     for (horizon, values), colour in zip(of.items(), COLOURS, strict=False):
         epochs = np.arange(1, values.shape[1] + 1)
-        known = np.ma.masked_invalid(values)
-        mean, std = (np.ma.filled(one(axis=0), np.nan) for one in (known.mean, known.std))
-        lines.append(Line(line_name(horizon), epochs, mean, mean - std, mean + std, colour))
+        lines.append(Line.of_many(line_name(horizon), epochs, values, colour))
     return Panel(system, lines, "epoch", "real return")
 
 

@@ -77,12 +77,6 @@ BUDGETS = {
 }
 
 
-def budget_of(plan: Plan) -> Budget:
-    """Return how much a plan computes."""
-    budget = BUDGETS[plan.preset]
-    return replace(budget, seeds=plan.seeds_of(budget.seeds))
-
-
 def models(budget: Budget) -> dict[str, FitConfig]:
     """Return what is fitted, by the name of its row."""
     ours = {
@@ -100,7 +94,7 @@ def models(budget: Budget) -> dict[str, FitConfig]:
 
 def agents(plan: Plan) -> dict[tuple[str, str], list[OfflineAgent]]:
     """Return the runs of every cell, by dataset and row: one for each seed."""
-    budget = budget_of(plan)
+    budget = plan.of(BUDGETS)
     return {
         (data, line): [
             OfflineAgent(
@@ -128,7 +122,7 @@ class OfflineTable:
 
     def show(self, plan: Plan, results: Results) -> Shown:
         """Return the table, a chart of it, and what h = 4 gains."""
-        budget = budget_of(plan)
+        budget = plan.of(BUDGETS)
         returns = {
             cell: np.array([results[run]["return"] for run in runs], np.float64)
             for cell, runs in agents(plan).items()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError
 from farstep.exhibits import (
     alpha_study,
     dataset_figures,
@@ -21,6 +21,7 @@ from farstep.exhibits import (
     weight_profiles,
 )
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan, Shown, short
+from farstep.fields import check_least, check_word
 from farstep.files import publish
 from farstep.report.charts import Chart
 from farstep.report.figures import png, save
@@ -123,18 +124,14 @@ def _chosen(names: str | Sequence[str]) -> list[Exhibit]:
     if not given:
         raise FarstepError(f"name an exhibit: {', '.join(EXHIBITS)}, or {ALL}.")
     for name in given:
-        if name not in EXHIBITS:
-            known = [*EXHIBITS, ALL]
-            raise FarstepError(f"there is no exhibit '{name}'. {did_you_mean(name, known)}")
+        check_word("exhibit", name, [*EXHIBITS, ALL])
     return [EXHIBITS[name] for name in dict.fromkeys(given)]
 
 
 def checked_plan(preset: str, seeds: int | None) -> Plan:
     """Return the plan of a preset, with another number of seeds if one is given."""
-    if preset not in PRESETS:
-        raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
-    if seeds is not None and seeds < 1:
-        raise FarstepError(f"the number of seeds must be at least 1, not {seeds}.")
+    check_word("preset", preset, PRESETS)
+    check_least({"seeds": 1}, {"seeds": 1 if seeds is None else seeds})
     return Plan(preset, seeds)
 
 

@@ -55,7 +55,7 @@ class ReturnAgainstR2:
             }
             for data, lines in points.items()
         }
-        seeds = len(offline_table.budget_of(plan).seeds)
+        seeds = len(plan.of(offline_table.BUDGETS).seeds)
         return Shown(
             charts, tables={"correlation": table}, notes=[f"{seeds} seeds."], numbers=numbers
         )

@@ -60,7 +60,7 @@ class ScoredExhibit:
 
     def runs(self, plan: Plan) -> Sequence[Run]:
         """Return every fit, and the oracles."""
-        amount = amount_of(plan)
+        amount = plan.of(AMOUNTS)
         datasets = self.data_of(amount)
         fits = [
             self.run_of(data, line, seed, amount)
@@ -72,7 +72,7 @@ class ScoredExhibit:
 
     def show(self, plan: Plan, results: Results) -> Shown:
         """Return the charts, and R² as tables."""
-        amount = amount_of(plan)
+        amount = plan.of(AMOUNTS)
         scores = {
             data: [
                 *(
@@ -114,12 +114,6 @@ class ScoredExhibit:
             return []
         steps = np.arange(1, self.horizon + 1)
         return [Score("oracle", "oracle", steps, decoded(values)[None])]
-
-
-def amount_of(plan: Plan) -> Amount:
-    """Return how much a plan computes."""
-    amount = AMOUNTS[plan.preset]
-    return replace(amount, seeds=plan.seeds_of(amount.seeds))
 
 
 def one_chart_each(title: str) -> Callable[[Scores], list[Chart]]:

@@ -6,10 +6,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from farstep.errors import FarstepError, did_you_mean
+from farstep.errors import FarstepError
 from farstep.exhibits.drawn_models import trajectories
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.reproduce import EXHIBITS, checked_plan, committed, said, shown_html
+from farstep.fields import check_word
 from farstep.files import check_output, publish
 from farstep.report.page import page, table_html
 from farstep.report.table import Table
@@ -51,8 +52,7 @@ def report(
     sections, missing = [], []
     records = {one["name"]: one for store in stores.values() for one in store.finished()}
     for name in only:
-        if name not in EXHIBITS:
-            raise FarstepError(f"there is no exhibit '{name}'. {did_you_mean(name, EXHIBITS)}")
+        check_word("exhibit", name, EXHIBITS)
     for exhibit in EXHIBITS.values():
         if only and exhibit.name not in only:
             continue

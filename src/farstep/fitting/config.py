@@ -13,8 +13,8 @@ from farstep.choices import (
     Units,
     truncation,
 )
-from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, check_words, replaced
+from farstep.errors import FarstepError
+from farstep.fields import check_least, check_word, check_words, replaced
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,6 @@ class FitConfig:
             raise FarstepError("the linear model is fitted one step ahead; leave stride at 1.")
         if self.model == "linear" and self.members > 1:
             raise FarstepError("an ensemble of linear models is not fitted; leave members at 1.")
-        if any(len(pair) != 2 or pair[0] == pair[1] for pair in self.angles):
-            raise FarstepError(f"angles {self.angles} must be pairs of two different dimensions.")
 
 
 PAPER = FitConfig(
@@ -207,15 +205,14 @@ who find what a single model is wrong about, with an observer, since one of thes
 noise makes models flat. `paper`: the paper's."""
 
 
-def fit_config(preset: FitConfig | str = "recommended", **settings: Any) -> FitConfig:
+def fit_config(preset: FitConfig | str = "recommended", /, **settings: Any) -> FitConfig:
     """Return a preset, or other settings, with some fields replaced.
 
     A number of compositions takes the place of epochs that come from the preset, a linear model
     that of an ensemble's members, and a stride that of its observer.
     """
     if isinstance(preset, str):
-        if preset not in PRESETS:
-            raise FarstepError(f"there is no preset '{preset}'. {did_you_mean(preset, PRESETS)}")
+        check_word("preset", preset, PRESETS)
         preset = PRESETS[preset]
     if "compositions" in settings:
         settings = {"epochs": None, **settings}

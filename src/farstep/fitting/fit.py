@@ -192,9 +192,7 @@ class FitRun:
         check_horizon(config.span, self.train.lengths)
         check_horizon(config.span, self.validation.lengths)
         self.profile.check(config.horizon)
-        d = self.train.signals.num_states
-        if any(not 0 <= i < d for pair in config.angles for i in pair):
-            raise FarstepError(f"angles {config.angles} name dimensions beyond the {d} states.")
+        self.train.signals.check_angles(config.angles)
         self.windows = Windows.of(self.train, config.span, room=True)
         self.validation_windows = Windows.of(self.validation, config.span, room=True)
         self.scaling = Scaling.of(self.train, config.target, config.stride)
@@ -341,9 +339,7 @@ def _data(
     if validation is None:
         least = 1 if config.model == "linear" else config.span
         return config, *hold_out(train, config.seed, least)
-    if train.signals.state_names != validation.signals.state_names or (
-        train.signals.action_names != validation.signals.action_names
-    ):
+    if not train.signals.same_names(validation.signals):
         raise FarstepError("training and validation data have different states or actions.")
     return config, train, validation
 

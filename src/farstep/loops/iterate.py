@@ -15,8 +15,8 @@ from farstep.agents.files import Agent
 from farstep.agents.train import train
 from farstep.choices import Warm
 from farstep.episodes import Episode, Episodes
-from farstep.errors import DataWarning, FarstepError, did_you_mean
-from farstep.fields import check_least, identity_of
+from farstep.errors import DataWarning, FarstepError
+from farstep.fields import check_least, check_word, identity_of
 from farstep.files import locked
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import fit
@@ -82,9 +82,7 @@ class IteratedSeed:
 
     def check(self) -> None:
         """Say what is wrong before anything is run."""
-        if self.warm not in get_args(Warm):
-            said = did_you_mean(self.warm, get_args(Warm))
-            raise FarstepError(f"there is no warm '{self.warm}'. {said}")
+        check_word("warm", self.warm, get_args(Warm))
         system = system_named(self.system)
         system.check_runnable()
         system.check_bounded()

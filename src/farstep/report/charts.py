@@ -29,6 +29,15 @@ class Line:
     colour: str = COLOURS[0]
     style: Style = "solid"
 
+    @classmethod
+    def of_many(
+        cls, name: str, x: ArrayLike, values: ArrayLike, colour: str, style: Style = "solid"
+    ) -> "Line":
+        """Return the mean over rows of what is known, with a band of one standard deviation."""
+        known = np.ma.masked_invalid(np.asarray(values, np.float64))
+        mean, std = (np.ma.filled(one(axis=0), np.nan) for one in (known.mean, known.std))
+        return cls(name, x, mean, mean - std, mean + std, colour, style)
+
     @property
     def few(self) -> bool:
         """Whether the points themselves are marked; a line of one point is not seen otherwise."""

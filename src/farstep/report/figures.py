@@ -24,6 +24,7 @@ def save(figure: Figure, stem: Path, force: bool = False) -> list[Path]:
         # Without a date the same figure is the same file.
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
         figure.savefig(buffer, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
+        figure.set_layout_engine("none")  # the second has the first's, which took a third of it
         publish(path, {"": buffer.getvalue()}, force)
     return _paths(stem)
 

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from farstep.runs.pool import check_workers
+from farstep.fields import check_least
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Job:
 
 def makespan(jobs: Sequence[Job], workers: int) -> float:
     """Return the seconds until all jobs are done: each begins when it may and a worker is free."""
-    check_workers(workers)
+    check_least({"workers": 1}, {"workers": workers})
     waits = [len(job.after) for job in jobs]
     followers: list[list[int]] = [[] for _ in jobs]
     for number, job in enumerate(jobs):

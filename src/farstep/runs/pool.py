@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from farstep.errors import FarstepError
+from farstep.fields import check_least
 from farstep.files import BusyError
-from farstep.processes import end_with_parent
+from farstep.processes import WORKERS_DIE, end_with_parent
 from farstep.runs.board import Board, report_to
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ def run_all(
         workers: Processes of one thread each.
         needs: Those of the items that have to be finished before one.
     """
-    check_workers(workers)
+    check_least({"workers": 1}, {"workers": workers})
     waiting, found, broken = dict.fromkeys(items), {}, 0
     if not waiting:
         return found
@@ -62,16 +63,10 @@ def run_all(
                 broken = broken + 1 if len(found) == before else 1
                 if broken == _PATIENCE:
                     raise FarstepError(
-                        f"workers were killed {_PATIENCE} times in a row, perhaps for want of "
-                        "memory; start again with fewer workers: what was finished is kept."
+                        f"workers died {_PATIENCE} times in a row; what was finished is kept. "
+                        f"{WORKERS_DIE}"
                     ) from error
     return found
-
-
-def check_workers(workers: int) -> None:
-    """Fail if there is nobody to do the work."""
-    if workers < 1:
-        raise FarstepError(f"the number of workers must be at least 1, not {workers}.")
 
 
 def _until_broken(

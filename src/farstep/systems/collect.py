@@ -1,6 +1,5 @@
 """Collecting episodes from a real system: the same data whatever the number of workers."""
 
-import hashlib
 import multiprocessing
 import os
 import pickle
@@ -19,9 +18,9 @@ import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
-from farstep.fields import check_least, identity_of
+from farstep.fields import check_least, identity_of, source_of
 from farstep.policy import Policy as StoredPolicy
-from farstep.processes import end_with_parent
+from farstep.processes import WORKERS_DIE, end_with_parent
 from farstep.progress import track
 from farstep.systems.kept_episodes import KeptEpisodes, Recorded
 from farstep.systems.policies import Policy, policy_named
@@ -55,7 +54,8 @@ def collect(
             on the number of workers.
         workers: Processes to run in; 1 runs in this one.
         keep: A directory in which every finished episode is stored at once: a collection that was
-            stopped or killed goes on from there. Remove it when the data are stored.
+            stopped or killed goes on from there. Remove it when the data are stored. A function is
+            told from another by its source: not by what it uses besides.
     """
     counts = {"episodes": episodes, "workers": workers, "seed": seed}
     check_least({"episodes": 1, "workers": 1, "seed": 0}, counts)
@@ -65,7 +65,8 @@ def collect(
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
     acting = _acting(policy, system)
     system.make().close()  # so that what is wrong with it is said before any work
-    kept = None if keep is None else _kept(Path(keep), system, policy_name, seed)
+    told = [policy_name if named else "", _told(acting)]
+    kept = None if keep is None else _kept(Path(keep), system, told, seed)
     there = [] if kept is None else kept.read()[:episodes]
     numbers = range(len(there), episodes)
     with closing(_run(_Runner(system, acting, seed), numbers, workers)) as ran:
@@ -86,15 +87,18 @@ def collect(
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
 
 
-def _kept(folder: Path, system: System, policy: str, seed: int) -> KeptEpisodes:
+def _kept(folder: Path, system: System, policy: list[str], seed: int) -> KeptEpisodes:
     """Return the episodes of this very collection that are there already."""
     options = repr(sorted(system.env_options.items()))
     told = {"system": system.name, "env": system.env_id, "options": options}
     told["steps"] = str(system.episode_steps)
-    stored = Path(policy)
-    content = hashlib.sha256(stored.read_bytes()).hexdigest() if stored.is_file() else policy
-    code = [code_of(name) for name in (system.name, policy)]
-    return KeptEpisodes(folder, identity_of(**told, policy=content, code=code, seed=seed))
+    code = [code_of(name) for name in (system.name, policy[0])]
+    return KeptEpisodes(folder, identity_of(**told, policy=policy, code=code, seed=seed))
+
+
+def _told(policy: Policy) -> str:
+    """Return what tells one policy from another: its numbers, or its source."""
+    return policy.digest if isinstance(policy, StoredPolicy) else source_of(policy)
 
 
 def _acting(policy: Policy | str | Path, system: System) -> Policy:
@@ -288,12 +292,7 @@ def _run(runner: _Runner, numbers: range, workers: int) -> Generator[Recorded, N
         try:
             yield from pool.map(runner, numbers)
         except BrokenProcessPool:
-            said = (
-                "a worker process died. A script that collects with several workers needs "
-                "`if __name__ == '__main__':` around its code; otherwise it may have run out of "
-                "memory: try fewer workers"
-            )
-            yield Recorded(None, [said])
+            yield Recorded(None, [f"a worker process died. {WORKERS_DIE}"])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from farstep.datasets import npz
+from farstep.datasets.reading import read
 from farstep.episodes import Episode, Episodes
 from farstep.errors import FarstepError
 from farstep.files import explained, publish
@@ -32,7 +33,7 @@ class KeptEpisodes:
         """Return those that are there, from the first up to where one is missing."""
         found: list[Episode] = []
         while (path := self._path(len(found))).exists():
-            data = npz.read(path)
+            data = read(path)
             if data.metadata.get("collecting") != self.identity:
                 raise FarstepError(
                     f"{self.folder} holds episodes that were collected with other settings; "

@@ -36,7 +36,7 @@ def policy_named(name: str, system: System) -> Policy:
     """Return `random`, a stored policy by its path, or a user's own as `module:attribute`."""
     signals = system.signals
     if name == "random":
-        if not np.isfinite([*signals.action_low, *signals.action_high]).all():
+        if not signals.bounded:
             raise FarstepError("random actions need bounds on every action; the system has none.")
         return UniformRandom(signals.action_low, signals.action_high)
     if name.endswith(".safetensors") or Path(name).is_dir():

@@ -143,15 +143,17 @@ def import_module_of(reference: str, from_here: bool) -> ModuleType:
     name, here = reference.partition(":")[0], str(Path.cwd())
     if from_here and here not in sys.path:
         sys.path.append(here)
+    nowhere = f"'{reference}': there is no module '{name}' here or on the Python path."
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise FarstepError(nowhere)
     try:
         return importlib.import_module(name)
-    except (ImportError, SyntaxError, ValueError, TypeError) as error:
-        missing = getattr(error, "name", None)
-        if isinstance(error, SyntaxError) or (missing and not f"{name}.".startswith(f"{missing}.")):
-            said = f"module '{name}' cannot be imported: {one_line(error)}"
-            raise FarstepError(f"'{reference}': {said}") from error
+    except Exception as error:  # of the module's own code, or of what it imports
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            raise FarstepError(nowhere) from error
         raise FarstepError(
-            f"'{reference}': there is no module '{name}' here or on the Python path."
+            f"'{reference}': module '{name}' cannot be imported: {one_line(error)}"
         ) from error
 
 

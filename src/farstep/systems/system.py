@@ -108,13 +108,14 @@ class System:
 
     def check_bounded(self) -> None:
         """Fail if an action has no bounds: agents act between them."""
-        if not np.isfinite([*self.signals.action_low, *self.signals.action_high]).all():
+        if not self.signals.bounded:
             raise FarstepError(
                 f"an agent needs bounds on every action; system '{self.name}' has none."
             )
 
     def check_known_parts(self) -> None:
-        """Fail if reward, end or reset are not JAX, or give another shape than they should."""
+        """Fail if reward, end or reset are not JAX, or what is known does not fit the states."""
+        self.signals.check_angles(self.angles)
         state = jax.ShapeDtypeStruct((self.signals.num_states,), jnp.float32)
         action = jax.ShapeDtypeStruct((self.signals.num_actions,), jnp.float32)
         key = jax.eval_shape(lambda: jax.random.key(0))
