@@ -3,21 +3,17 @@
 The products are those of state 5, action 1, 2×256, two heads, at batch 64, forward and backward.
 """
 
-import json
-import os
-import subprocess
-import sys
-
-from benchmarks.fit_speed import BATCH, CORE, WIDTH, D, K
+from benchmarks import pinned
+from benchmarks.fit_speed import BATCH, WIDTH, D, K
 from benchmarks.harness import Result, median_seconds
-from farstep.runs.pool import ONE_THREAD
 
 TURNS = 500
 
 
 def run() -> Result:
-    parts = _child("print(json.dumps(parts()))")
-    whole = _child("print(json.dumps([1e6 / farstep(1, 0.0), 1e6 / pytorch(1, 0.0)]))")
+    parts = pinned.run("benchmarks.fit_floor:parts()")
+    sides = ("farstep", "pytorch")
+    whole = [1e6 / pinned.run(f"benchmarks.fit_speed:{side}(1, 0.0)") for side in sides]
     products = sum(parts[name] for name in parts if name != "Adam")
     rows = [(name, f"{value:.0f}") for name, value in parts.items()]
     rows += [
@@ -32,20 +28,6 @@ def run() -> Result:
         columns=("part", "µs"),
         rows=rows,
     )
-
-
-def _child(line: str):
-    names = "import json; from benchmarks.fit_floor import parts"
-    code = f"{names}; from benchmarks.fit_speed import farstep, pytorch; {line}"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **ONE_THREAD},
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
-    )
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def parts() -> dict[str, float]:

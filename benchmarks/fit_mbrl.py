@@ -3,17 +3,15 @@
 mbrl-lib needs older libraries than Farstep; it gets a virtual environment of its own, `.venv-mbrl`.
 """
 
-import os
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-from benchmarks.fit_speed import BATCH, CORE, ONE_THREAD, WIDTH
+from benchmarks import pinned
+from benchmarks.fit_speed import BATCH, WIDTH
 from benchmarks.harness import Result
 
-ROOT = Path(__file__).parents[1]
-PEER = ROOT / ".venv-mbrl" / "bin" / "python"
+PEER = pinned.ROOT / ".venv-mbrl" / "bin" / "python"
 NEEDS = (
     *("numpy<2", "hydra-core>=1.3", "omegaconf>=2.3", "torch==2.13.0", "gymnasium", "tqdm"),
     *("scipy", "matplotlib", "termcolor", "imageio", "imageio-ffmpeg", "pytest"),
@@ -25,9 +23,8 @@ def run() -> Result:
     install()
     ours, theirs = [], []
     for _ in range(REPEATS):
-        code = "from benchmarks.fit_mbrl import farstep; print(farstep())"
-        ours.append(_child([sys.executable, "-c", code]))
-        theirs.append(_child([str(PEER), "benchmarks/peers/mbrl_trainer.py"]))
+        ours.append(pinned.run("benchmarks.fit_mbrl:farstep()"))
+        theirs.append(pinned.run("benchmarks/peers/mbrl_trainer.py", PEER))
     ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     return Result(
         how=f"One step ahead, one member, 2×{WIDTH} Tanh without normalisation or dropout, batch "
@@ -62,16 +59,3 @@ def install() -> None:
         # mbrl pins a hydra that no longer installs; its own dependencies are named here instead.
         subprocess.run([*pip, "--no-deps", "mbrl==0.2.0"], check=True)
         subprocess.run([*pip, *NEEDS], check=True)
-
-
-def _child(command: list[str]) -> float:
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **ONE_THREAD},
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
-    )
-    return float(done.stdout.strip().splitlines()[-1])

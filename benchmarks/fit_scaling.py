@@ -3,11 +3,8 @@
 One process, one core, one thread; sizes as in `fit_speed`.
 """
 
-import os
-import subprocess
-import sys
-
-from benchmarks.fit_speed import BATCH, CORE, ONE_THREAD
+from benchmarks import pinned
+from benchmarks.fit_speed import BATCH
 from benchmarks.harness import Result
 
 TIMES = (1, 2, 5, 10, 16, 20, 35, 50)
@@ -18,15 +15,7 @@ UPDATES = 24
 
 def run() -> Result:
     """Measure in a child that is pinned to one core."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from benchmarks.fit_scaling import measure; measure()"],
-        env={**os.environ, **ONE_THREAD},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
-    )
-    rows = [tuple(line.split("\t")) for line in done.stdout.splitlines() if "\t" in line]
+    rows = [tuple(row) for row in pinned.run("benchmarks.fit_scaling:measure()")]
     return Result(
         how=f"Batch {BATCH}, 2×256 Tanh, batch normalisation, dropout on, nll; medians of 5 "
         f"programs of {UPDATES} updates. Memory is what XLA reserves for a program's "
@@ -36,30 +25,30 @@ def run() -> Result:
     )
 
 
-def measure() -> None:
-    """Print one line for each quantity."""
+def measure() -> list[tuple[str, str]]:
+    """Return each quantity by its name."""
     import numpy as np
 
+    found = []
     seconds = {h: _seconds(h) for h in TIMES}
     slope, start = np.polyfit(list(seconds), list(seconds.values()), 1)
     fitted = [start + slope * h for h in seconds]
     residual = np.array(list(seconds.values())) - fitted
     quality = 1 - residual.var() / np.var(list(seconds.values()))
     each = ", ".join(f"{h}: {1e3 * s:.2f}" for h, s in seconds.items())
-    print(f"milliseconds an update at h\t{each}")
+    found.append(("milliseconds an update at h", each))
     line = f"{1e3 * start:.2f} + {1e3 * slope:.3f} h ms, R² = {quality:.4f}"
-    print(f"linear fit of time against h\t{line}")
+    found.append(("linear fit of time against h", line))
     for rematerialise in (False, True):
         sizes = ", ".join(f"{h}: {_memory(h, rematerialise) / 1e6:.1f}" for h in MEMORY)
-        print(f"MB at h{', rematerialised' if rematerialise else ''}\t{sizes}")
+        found.append((f"MB at h{', rematerialised' if rematerialise else ''}", sizes))
     plain, again = _seconds(50), _seconds(50, rematerialise=True)
-    print(f"time of rematerialising at h = 50\t{again / plain:.2f}×")
+    found.append(("time of rematerialising at h = 50", f"{again / plain:.2f}×"))
     for h in (1, 4):
         alone, together = _seconds(h), _together(h)
-        print(
-            f"{MEMBERS} members in one program (vmap) against one after the other, h = {h}\t"
-            f"{MEMBERS * alone / together:.2f}× the rate"
-        )
+        what = f"{MEMBERS} members in one program (vmap) against one after the other, h = {h}"
+        found.append((what, f"{MEMBERS * alone / together:.2f}× the rate"))
+    return found
 
 
 def _prepared(horizon: int, rematerialise: bool = False):

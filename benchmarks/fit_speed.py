@@ -5,18 +5,13 @@ state 5, action 1, 2×256 Tanh, batch normalisation, batch 64, two heads, normal
 outputs, and the Gaussian likelihood.
 """
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from typing import Any
 
+from benchmarks import pinned
 from benchmarks.harness import Result
-from farstep.runs.pool import ONE_THREAD
 
-CORE = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
 CASES = ((1, 0.1), (10, 0.1), (1, 0.0), (10, 0.0))
 D, K, WIDTH, BATCH, REPEATS = 5, 1, 256, 64, 3
 
@@ -25,7 +20,10 @@ def run() -> Result:
     rows = []
     for horizon, dropout in CASES:
         measured = [
-            {side: _child(side, horizon, dropout) for side in ("farstep", "pytorch", "gemm")}
+            {
+                side: pinned.run(f"benchmarks.fit_speed:{side}({horizon}, {dropout})")
+                for side in ("farstep", "pytorch", "gemm")
+            }
             for _ in range(REPEATS)
         ]
         ours, theirs, gemm = (
@@ -68,20 +66,6 @@ def run() -> Result:
 def _flops(horizon: int) -> float:
     forward = 2 * BATCH * ((D + K) * WIDTH + WIDTH * WIDTH + WIDTH * 2 * D)
     return 3.0 * forward * horizon
-
-
-def _child(side: str, horizon: int, dropout: float) -> float:
-    code = f"from benchmarks.fit_speed import {side}; print({side}({horizon}, {dropout}))"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command,
-        env={**os.environ, **ONE_THREAD},
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
-    )
-    return float(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
 def farstep(horizon: int, dropout: float) -> float:

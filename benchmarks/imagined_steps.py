@@ -2,13 +2,11 @@
 
 import itertools
 import statistics
-import subprocess
-import sys
 import time
 
+from benchmarks import pinned
 from benchmarks.fit_mbrl import PEER, install
 from benchmarks.harness import Result
-from benchmarks.pinned import CORES, ROOT, result, start
 
 COUNTS, REPEATS = (1, 64, 4096), 3
 
@@ -20,9 +18,8 @@ def run() -> Result:
         ours, limits, theirs = [], [], []
         for _ in range(REPEATS):
             for side, rates in (("farstep", ours), ("products", limits)):
-                call = f"benchmarks.imagined_steps:{side}({count})"
-                rates.append(result(start(call, [CORES[-1]])))
-            theirs.append(_mbrl(count))
+                rates.append(pinned.run(f"benchmarks.imagined_steps:{side}({count})"))
+            theirs.append(pinned.run(f"benchmarks/peers/mbrl_model_env.py {count}", PEER))
         ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
         highest = [a / b for a, b in zip(limits, theirs, strict=True)]
         rows.append(
@@ -96,16 +93,3 @@ def products(count: int) -> float:
         loop(inputs).block_until_ready()
         steps += count * repeats
     return steps / (time.perf_counter() - began)
-
-
-def _mbrl(count: int) -> float:
-    code = f"import os, sys; os.sched_setaffinity(0, {{{CORES[-1]}}}); sys.argv = ['', '{count}']; "
-    code += "exec(open('benchmarks/peers/mbrl_model_env.py').read())"
-    done = subprocess.run(
-        [str(PEER), "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return float(done.stdout.strip().splitlines()[-1])
-
-
-if __name__ == "__main__":
-    print(farstep(int(sys.argv[1])))

@@ -2,10 +2,12 @@
 
 import json
 import os
+import queue
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,15 @@ def start(
     python: str | Path = sys.executable,
     environment: dict[str, str] | None = None,
 ) -> "subprocess.Popen[str]":
-    """Start `module:function(arguments)`; it prints its result as JSON in its last line."""
-    module, expression = call.split(":", 1)
-    name = expression.split("(")[0]
-    code = f"import json; from {module} import {name}; print(json.dumps({expression}))"
+    """Start `module:function(arguments)`, or a script; the result is JSON, in its last line."""
+    words = call.split()
+    if ":" in call:
+        module, expression = call.split(":", 1)
+        name = expression.split("(")[0]
+        code = f"import json; from {module} import {name}; print(json.dumps({expression}))"
+        words = ["-c", code]
     return subprocess.Popen(
-        [str(python), "-c", code],
+        [str(python), *words],
         cwd=ROOT,
         env={**os.environ, **(ONE_THREAD if environment is None else environment)},
         stdout=subprocess.PIPE,
@@ -36,17 +41,24 @@ def start(
     )
 
 
+def run(call: str, python: str | Path = sys.executable) -> Any:
+    """Return what a call gives, by itself on one core."""
+    return result(start(call, CORES[-1:], python))
+
+
 def run_all(calls: Sequence[str]) -> None:
     """Run some calls in turn on every core, each pinned to one, with one thread."""
-    waiting, running = list(calls), {}
-    while waiting or running:
-        for core in CORES:
-            if core not in running and waiting:
-                running[core] = start(waiting.pop(0), [core])
-        for core, process in list(running.items()):
-            if process.poll() is not None:
-                result(running.pop(core))
-        time.sleep(0.2)
+    waiting = queue.SimpleQueue()
+    for call in calls:
+        waiting.put(call)
+
+    def on(core: int) -> None:
+        with suppress(queue.Empty):
+            while True:
+                result(start(waiting.get_nowait(), [core]))
+
+    with ThreadPoolExecutor(len(CORES)) as pool:
+        list(pool.map(on, CORES))
 
 
 def result(process: "subprocess.Popen[str]") -> Any:

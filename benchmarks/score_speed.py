@@ -5,17 +5,12 @@ statistics, R² of every dimension at 1 to 100 steps ahead from all 10 000 start
 NumPy and PyTorch take all starts at once, step after step, as one would write it down.
 """
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-from benchmarks.fit_speed import CORE
+from benchmarks import pinned
 from benchmarks.harness import Result
-from farstep.runs.pool import ONE_THREAD
 
 SIDES = ("farstep", "numpy_loop", "pytorch_loop", "farstep.score")
 HORIZON, REPEATS = 100, 3
@@ -26,7 +21,8 @@ SIZES = (1, 4)
 def run() -> Result:
     rows = []
     for size in SIZES:
-        measured = [{side: _child(side, size) for side in SIDES} for _ in range(REPEATS)]
+        calls = {side: f"benchmarks.score_speed:measured({side!r}, {size})" for side in SIDES}
+        measured = [{s: pinned.run(call) for s, call in calls.items()} for _ in range(REPEATS)]
         for side in SIDES:
             seconds = statistics.median(one[side]["seconds"] for one in measured)
             ratios = [one[side]["seconds"] / one["farstep"]["seconds"] for one in measured]
@@ -52,21 +48,8 @@ def run() -> Result:
     )
 
 
-def _child(side: str, size: int) -> dict[str, float]:
-    code = f"from benchmarks.score_speed import measured; measured({side!r}, {size})"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **ONE_THREAD},
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {CORE}),
-    )
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def measured(side: str, size: int) -> None:
-    """Print what one side took."""
+def measured(side: str, size: int) -> dict[str, float]:
+    """Return what one side took."""
     import jax
     import numpy as np
 
@@ -97,7 +80,7 @@ def measured(side: str, size: int) -> None:
     seconds = time.perf_counter() - start
     after = _highest()
     r2 = float(np.asarray(values)[-1].mean())
-    print(json.dumps({"seconds": seconds, "memory": (after - before) / 1024, "r2": r2}))
+    return {"seconds": seconds, "memory": (after - before) / 1024, "r2": r2}
 
 
 def _highest() -> int:
