@@ -207,7 +207,7 @@ def test_the_command(
     assert "wrote score-2/report.html" in again.out
     assert "linear" not in again.out
     assert "no linear baseline" in again.err
-    alone = farstep("score", "mine:still", "--data", "log.npz", "--horizon", 5, "--models-only")
+    alone = farstep("score", "mine:still", "--data", "log.npz", "--horizon", 5, "--no-references")
     assert "persistence" not in alone.out
 
 

@@ -43,8 +43,8 @@ class Score:
     system: str | None = None
     """Whose simulator is the oracle (a name or module:attribute), if the dataset does not come from
     one of Farstep's systems."""
-    models_only: bool = False
-    """Leave the baselines and the oracle out."""
+    references: bool = True
+    """Score the baselines and the oracle too."""
     out: Path | None = None
     """Directory for numbers, pictures and page; by default a new one called score."""
     force: bool = False
@@ -68,7 +68,7 @@ class Score:
             self.horizon,
             train=train,
             system=self.system,
-            references=not self.models_only,
+            references=self.references,
         )
         _check_split([model for _, model in models], episodes, train)
         part = "all" if self.part == "all" else f"{self.part} part (split seed {self.split_seed})"
