@@ -16,7 +16,8 @@ FITS, REPEATS = 8, 3
 
 
 def run() -> Result:
-    times = {workers: [_seconds(workers) for _ in range(REPEATS)] for workers in (1, 2)}
+    turns = [{workers: _seconds(workers) for workers in (1, 2)} for _ in range(REPEATS)]
+    times = {workers: [turn[workers] for turn in turns] for workers in (1, 2)}
     one = statistics.median(times[1])
     rows = [
         (
@@ -37,8 +38,8 @@ def run() -> Result:
     return Result(
         how=f"{FITS} fits of the paper's network, h = 4, ten epochs on the random set, each "
         f"scored; starting the workers is included. Median of {REPEATS} sweeps (range). One thread "
-        "a worker in both. The machine: the rate of a network's matrix products in two processes at once, on a "
-        "core each, against one alone; no sweep can gain more.",
+        "a worker in both. The machine: the rate of a network's matrix products in two processes "
+        "at once, on a core each, against one alone; no sweep can gain more.",
         columns=("workers", "seconds", "speed-up"),
         rows=rows,
     )
