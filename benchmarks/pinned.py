@@ -2,12 +2,11 @@
 
 import json
 import os
-import queue
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +29,19 @@ def start(
         name = expression.split("(")[0]
         code = f"import json; from {module} import {name}; print(json.dumps({expression}))"
         words = ["-c", code]
-    return subprocess.Popen(
-        [str(python), *words],
-        cwd=ROOT,
-        env={**os.environ, **(ONE_THREAD if environment is None else environment)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, set(cores)),
-    )
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cores))  # of this thread, which the process inherits
+    try:
+        return subprocess.Popen(
+            [str(python), *words],
+            cwd=ROOT,
+            env={**os.environ, **(ONE_THREAD if environment is None else environment)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def run(call: str, python: str | Path = sys.executable) -> Any:
@@ -48,14 +51,19 @@ def run(call: str, python: str | Path = sys.executable) -> Any:
 
 def run_all(calls: Sequence[str]) -> None:
     """Run some calls in turn on every core, each pinned to one, with one thread."""
-    waiting = queue.SimpleQueue()
-    for call in calls:
-        waiting.put(call)
+    waiting = deque(calls)
 
     def on(core: int) -> None:
-        with suppress(queue.Empty):
-            while True:
-                result(start(waiting.get_nowait(), [core]))
+        while True:
+            try:
+                call = waiting.popleft()
+            except IndexError:  # all are begun
+                return
+            try:
+                result(start(call, [core]))
+            except BaseException:
+                waiting.clear()  # said as soon as the others have ended
+                raise
 
     with ThreadPoolExecutor(len(CORES)) as pool:
         list(pool.map(on, CORES))

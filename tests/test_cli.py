@@ -1,6 +1,7 @@
 """The commands, from the outside."""
 
 import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -150,7 +151,8 @@ def test_help_is_complete_and_version_is_the_packages(farstep: Callable):
         shown[command] = result.out
     for name, config in (("fit", FitConfig), ("offline", FitConfig), ("train", AgentConfig)):
         for field in dataclasses.fields(config):
-            assert f"-{field.name.replace('_', '-')} " in shown[name,]  # also as --no-…
+            option = rf"(?<!\S)--(no-)?{field.name.replace('_', '-')}(?=[ ,])"
+            assert re.search(option, shown[name,]), f"{name}: {field.name}"
     assert farstep("--version").out.strip() == package.__version__
 
 

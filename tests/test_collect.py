@@ -2,6 +2,7 @@ import dataclasses
 import os
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -138,6 +139,28 @@ def test_policies_are_told_apart_by_their_numbers(tmp_path):
             refused = pytest.raises(FarstepError, match="collected with other settings")
             with refused if weight else nullcontext():
                 collect(SHORT, policy, episodes=1, keep=tmp_path / folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Push:
+    force: float
+
+    def __call__(self, state, rng):
+        del state, rng
+        return np.full(1, self.force)
+
+
+def _pushed(push, state, rng):
+    return push(state, rng)
+
+
+def test_objects_are_told_apart_and_known_again(tmp_path):
+    again = (_Push(0.5), partial(_pushed, _Push(0.5)))
+    for number, policy in enumerate(again):
+        for _ in range(2):
+            collect(SHORT, policy, episodes=1, keep=tmp_path / str(number))
+        with pytest.raises(FarstepError, match="collected with other settings"):
+            collect(SHORT, _Push(0.1), episodes=1, keep=tmp_path / str(number))
 
 
 def test_a_collection_that_is_stopped_goes_on(tmp_path, monkeypatch):

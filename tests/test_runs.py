@@ -151,7 +151,7 @@ def test_a_sweep_survives_killed_workers(tmp_path: Path):
 
 def test_a_run_that_always_kills_its_worker_ends_the_sweep(tmp_path: Path):
     runs = [Square(1), Square(2, times_killed=99)]
-    with pytest.raises(FarstepError, match="died 3 times in a row.*__main__"):
+    with pytest.raises(FarstepError, match=r"died 3 times in a row.*__main__"):
         sweep(runs, Store(tmp_path), workers=1)
     assert Store(tmp_path).missing(runs) == [runs[1]]
     with pytest.raises(FarstepError, match="at least 1"):

@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from tests import cart
 
 from farstep.agents.config import AgentConfig
 from farstep.agents.training import identity
 from farstep.episodes import Episodes
 from farstep.errors import FarstepError
+from farstep.imagination.imagine import imagine
 from farstep.systems.collect import collect
 from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
 from farstep.systems.registry import SYSTEMS, code_of, system, system_of
@@ -281,13 +283,13 @@ def test_code_of_ones_own_is_told_by_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     digests, agents = [], []
-    renamed = dataclasses.replace(system("pendulum-swingup"), name="edited_system:tank")
+    renamed = dataclasses.replace(cart.CART, name="edited_system:tank")
     for wanted in ("1.0", "2.5"):  # a constant that a function of the system uses
         (tmp_path / "edited_system.py").write_text(f"WANTED = {wanted}\n")
         monkeypatch.delitem(sys.modules, "edited_system", raising=False)
         importlib.invalidate_caches()
         digests.append(code_of("edited_system:tank"))
-        agents.append(identity(renamed, AgentConfig(), seed=0))
+        agents.append(identity(imagine(cart.model(), renamed, cart.data()), AgentConfig(), seed=0))
     assert digests[0] != digests[1] and agents[0] != agents[1]
     assert code_of("cartpole-swingup") == code_of("Pendulum-v1") == code_of(None) == ""
 

@@ -269,7 +269,7 @@ class Episodes:
                 f"({validation:g}) and test ({test:g}); each needs at least one whole episode. Cut "
                 "long ones: episodes.pieces(200), or farstep data convert IN OUT --pieces 200."
             )
-        check_least({"seed": 0}, {"seed": seed})
+        check_least({"seed": 0}, {"seed": seed}, below=None)
         order = np.random.default_rng(seed).permutation(len(self))
         cuts = np.sort(order[sum(parts) :]), np.sort(order[: parts[0]])
         return Split(

@@ -38,14 +38,16 @@ def replaced(config: T, settings: Mapping[str, Any]) -> T:
     return dataclasses.replace(config, **plain)
 
 
-def check_least(least: Mapping[str, int], values: Mapping[str, Any]) -> None:
-    """Fail if a field that counts something is no whole number, or too small."""
+def check_least(
+    least: Mapping[str, int], values: Mapping[str, Any], below: int | None = 2**31
+) -> None:
+    """Fail if a field that counts something is no whole number, or too small, or too large."""
     for name, value in least.items():
         given = values[name]
         if not isinstance(given, (int, np.integer)) or given < value:
             raise FarstepError(f"{name} must be a whole number of at least {value}, not {given}.")
-        if given >= 2**31:
-            raise FarstepError(f"{name} must be below {2**31}, not {given}.")
+        if below is not None and given >= below:
+            raise FarstepError(f"{name} must be below {below}, not {given}.")
 
 
 def check_words(kind: type, values: Mapping[str, Any]) -> None:

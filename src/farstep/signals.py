@@ -42,7 +42,10 @@ class Signals:
             try:
                 values = tuple(kind(value) for value in getattr(self, name)) or (default,) * count
             except (TypeError, ValueError) as error:
-                raise FarstepError(f"{name} must be numbers: {one_line(error)}.") from error
+                what = "numbers" if kind is float else "texts"
+                raise FarstepError(
+                    f"{name} must be a tuple of {what}: {one_line(error)}."
+                ) from error
             if len(values) != count:
                 raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")
             object.__setattr__(self, name, values)
@@ -86,8 +89,7 @@ class Signals:
 
     def check_angles(self, angles: Sequence[Sequence[int]]) -> None:
         """Fail unless these are pairs of states, the cosine and the sine of one angle each."""
-        if any(len(pair) != 2 or pair[0] == pair[1] for pair in angles):
-            raise FarstepError(f"angles {angles} must be pairs of two different dimensions.")
+        check_pairs(angles)
         if any(not 0 <= one < self.num_states for pair in angles for one in pair):
             raise FarstepError(
                 f"angles {angles} name dimensions beyond the {self.num_states} states."
@@ -138,3 +140,9 @@ class Signals:
             action_high=tuple(bounds("action_high", np.inf)),
             interval=data["interval"],
         )
+
+
+def check_pairs(angles: Sequence[Sequence[int]]) -> None:
+    """Fail unless these could be the cosines and sines of angles, whatever the states are."""
+    if any(len(pair) != 2 or pair[0] == pair[1] for pair in angles):
+        raise FarstepError(f"angles {angles} must be pairs of two different dimensions.")

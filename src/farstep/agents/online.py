@@ -4,6 +4,7 @@ import dataclasses
 import json
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +35,6 @@ from farstep.tensorboard import TensorBoard
 
 TRACE_FILE = "episodes.npz"
 """Every episode of the training, as a dataset."""
-FAILED_FILE = "episodes-failed.npz"
-"""The same of one that failed before it could take the place of another."""
 
 
 class OnlineState(NamedTuple):
@@ -108,14 +107,13 @@ class OnlineTraining:
             while int(self._state.steps) < self.config.steps:
                 try:
                     at = self._interval(at, bar)
-                except FarstepError:  # what was recorded is kept
-                    other = force and not begun and out is not None and (out / TRACE_FILE).exists()
-                    self._store_trace(out, FAILED_FILE if other else TRACE_FILE)
-                    raise
+                except FarstepError as error:
+                    raise type(error)(f"{error}{self._keep_failed(out, begun)}") from error
                 board.add(at.curve.scalars, int(self._state.steps))
                 if not begun:
                     files.forget()
-                self._store_trace(out)
+                if out is not None:
+                    self._store_trace(out / TRACE_FILE)
                 files.write(at)
                 begun = True
         kept = record(files.identity, system, self.config, self.seed, at.curve)
@@ -126,23 +124,44 @@ class OnlineTraining:
 
     def _recorded(self, path: Path, at: Progress | None, force: bool) -> list[Episode]:
         """Return the episodes up to a checkpoint; those of another training stay as they are."""
-        stored = None
-        with suppress(FarstepError):
-            stored = read(path)
-        mine = stored is not None and stored.metadata.get("trained") == self._recipe
-        if at is None:
-            check_output(path, force or mine)
+        if at is None:  # a kill may have left the trace alone
+            with suppress(FarstepError):
+                force = force or self._is_mine(read(path))
+            check_output(path, force)
             return []
-        if stored is None or not mine:
+        stored = read(path)
+        if not self._is_mine(stored):
             raise FarstepError(
                 f"{path} is not of the unfinished agent beside it; pass --force (force=True) to "
                 "start over."
             )
         return list(stored)[: int(at.curve.last["episodes"] or 0)]
 
-    def _store_trace(self, out: Path | None, name: str = TRACE_FILE) -> None:
-        if out is not None and self._trace:
-            publish(out / name, {"": npz.encode(self._episodes())}, force=True)
+    def _is_mine(self, stored: Episodes) -> bool:
+        """Return whether these were recorded by a training with the same settings."""
+        told, ours = stored.metadata.get("trained"), json.loads(json.dumps(self._recipe))
+        if not isinstance(told, dict) or stored.system != self.system.name:
+            return False
+        agent = {**dataclasses.asdict(AgentConfig()), **told.get("agent", {})}
+        return {**told, "agent": json.loads(json.dumps(agent))} == ours
+
+    def _keep_failed(self, out: Path | None, begun: bool) -> str:
+        """Store what was recorded before a failure; return where it is, and how to go on."""
+        if out is None or not self._trace:
+            return ""
+        path = out / TRACE_FILE
+        if not begun:  # without a checkpoint nothing goes on from it
+            names = (out / f"episodes-failed-{number}.npz" for number in count(1))
+            path = next(name for name in names if not name.exists())
+        self._store_trace(path)
+        after = "to go on from the last checkpoint" if begun else "from the beginning"
+        return (
+            f" {len(self._trace)} episode(s) are in {path}; mend what failed and start again "
+            f"{after}."
+        )
+
+    def _store_trace(self, path: Path) -> None:
+        publish(path, {"": npz.encode(self._episodes())}, force=True)
 
     def _first(self) -> OnlineState:
         signals, config = self.system.signals, self.config
@@ -206,10 +225,7 @@ class OnlineTraining:
         if trouble:
             if len(episode.actions):
                 self._trace.append(episode)
-            raise FarstepError(
-                f"in episode {number}, {trouble[0].rstrip('.')}. {len(self._trace)} episode(s) are "
-                "recorded; mend the system and start again to go on from the last checkpoint."
-            )
+            raise FarstepError(f"in episode {number}, {trouble[0].rstrip('.')}.")
         return episode
 
     def _act(self, state: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -256,12 +272,11 @@ class OnlineTraining:
 
     @property
     def _recipe(self) -> dict[str, Any]:
-        """What tells the trace's training from another's, as a file has it."""
-        recipe = {
+        """What tells the trace's training from another's."""
+        return {
             "env_id": self.system.env_id,
             "env_options": dict(self.system.env_options),
             "policy": "sac",
             "agent": dataclasses.asdict(self.config),
             "seed": self.seed,
         }
-        return json.loads(json.dumps(recipe))

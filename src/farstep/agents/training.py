@@ -1,6 +1,7 @@
 """What every way of training an agent shares: identity, record, real evaluation, notes."""
 
 import dataclasses
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -43,11 +44,12 @@ def identity(where: Imagination | System, config: AgentConfig, seed: int, start:
         "functions": [source_of(function) for function in functions],
         "seed": seed,
     }
-    if code := code_of(system.name):  # constants of the user's own, and the environment
-        parts["code"] = code
     if start is not None:
         parts["start"] = tensors.digest(tensors.to_arrays(start))
     if isinstance(where, Imagination):
+        # The user's own, with its constants. A real system may be mended while it is trained on.
+        if system.name.partition(":")[0] in sys.modules and (code := code_of(system.name)):
+            parts["code"] = code
         parts["imagination"] = changed(where.config, ImagineConfig())
         parts["world"] = tensors.digest(tensors.to_arrays(where.world))
         parts["dynamics"] = _described(where)

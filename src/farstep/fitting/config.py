@@ -15,6 +15,7 @@ from farstep.choices import (
 )
 from farstep.errors import FarstepError
 from farstep.fields import check_least, check_word, check_words, replaced
+from farstep.signals import check_pairs
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,7 @@ class FitConfig:
             raise FarstepError("the linear model is fitted one step ahead; leave stride at 1.")
         if self.model == "linear" and self.members > 1:
             raise FarstepError("an ensemble of linear models is not fitted; leave members at 1.")
+        check_pairs(self.angles)
 
 
 PAPER = FitConfig(

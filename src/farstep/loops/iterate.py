@@ -87,6 +87,7 @@ class IteratedSeed:
         system.check_runnable()
         system.check_bounded()
         system.check_known_parts()
+        system.signals.check_angles(self.fit.angles)
         if self.fit.model == "linear" and self.warm in ("model", "both"):
             raise FarstepError("a linear model does not go on from another; choose warm=agent.")
         if self.agent.agent != "sac" and self.warm in ("agent", "both"):

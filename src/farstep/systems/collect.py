@@ -1,14 +1,18 @@
 """Collecting episodes from a real system: the same data whatever the number of workers."""
 
+import hashlib
+import inspect
 import multiprocessing
 import os
 import pickle
+import re
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, SupportsFloat, TypeAlias
@@ -19,6 +23,7 @@ import numpy as np
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
 from farstep.fields import check_least, identity_of, source_of
+from farstep.policy import POLICY_FILE
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import WORKERS_DIE, end_with_parent
 from farstep.progress import track
@@ -54,8 +59,8 @@ def collect(
             on the number of workers.
         workers: Processes to run in; 1 runs in this one.
         keep: A directory in which every finished episode is stored at once: a collection that was
-            stopped or killed goes on from there. Remove it when the data are stored. A function is
-            told from another by its source: not by what it uses besides.
+            stopped or killed goes on from there. Remove it when the data are stored. A policy of
+            your own is told from another by its source, not by what it uses besides.
     """
     counts = {"episodes": episodes, "workers": workers, "seed": seed}
     check_least({"episodes": 1, "workers": 1, "seed": 0}, counts)
@@ -65,8 +70,7 @@ def collect(
     policy_name = str(policy) if named else getattr(policy, "__name__", "own")
     acting = _acting(policy, system)
     system.make().close()  # so that what is wrong with it is said before any work
-    told = [policy_name if named else "", _told(acting)]
-    kept = None if keep is None else _kept(Path(keep), system, told, seed)
+    kept = None if keep is None else _kept(Path(keep), system, policy, seed)
     there = [] if kept is None else kept.read()[:episodes]
     numbers = range(len(there), episodes)
     with closing(_run(_Runner(system, acting, seed), numbers, workers)) as ran:
@@ -87,18 +91,30 @@ def collect(
     return Episodes.from_list(recorded, system.signals, system.name, {"collected": recipe})
 
 
-def _kept(folder: Path, system: System, policy: list[str], seed: int) -> KeptEpisodes:
+def _kept(folder: Path, system: System, policy: Policy | str | Path, seed: int) -> KeptEpisodes:
     """Return the episodes of this very collection that are there already."""
     options = repr(sorted(system.env_options.items()))
     told = {"system": system.name, "env": system.env_id, "options": options}
     told["steps"] = str(system.episode_steps)
-    code = [code_of(name) for name in (system.name, policy[0])]
-    return KeptEpisodes(folder, identity_of(**told, policy=policy, code=code, seed=seed))
+    named = str(policy) if isinstance(policy, (str, Path)) else None
+    code = [code_of(name) for name in (system.name, named)]
+    return KeptEpisodes(folder, identity_of(**told, policy=_told(policy), code=code, seed=seed))
 
 
-def _told(policy: Policy) -> str:
-    """Return what tells one policy from another: its numbers, or its source."""
-    return policy.digest if isinstance(policy, StoredPolicy) else source_of(policy)
+def _told(policy: Policy | str | Path) -> str:
+    """Return what tells one policy from another: its name, its numbers, or its source."""
+    if isinstance(policy, (str, Path)):
+        stored = Path(policy)
+        stored = stored / POLICY_FILE if stored.is_dir() else stored
+        found = stored.is_file()
+        return hashlib.sha256(stored.read_bytes()).hexdigest() if found else str(policy)
+    if isinstance(policy, StoredPolicy):
+        return policy.digest
+    if inspect.isroutine(policy) or isinstance(policy, partial):
+        source = source_of(policy)
+    else:  # an object of some class
+        source = f"{source_of(type(policy))} {policy!r}"
+    return re.sub(r" at 0x[0-9a-f]+", "", source)
 
 
 def _acting(policy: Policy | str | Path, system: System) -> Policy:

@@ -144,7 +144,7 @@ def import_module_of(reference: str, from_here: bool) -> ModuleType:
     if from_here and here not in sys.path:
         sys.path.append(here)
     nowhere = f"'{reference}': there is no module '{name}' here or on the Python path."
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(name.split(".")):
         raise FarstepError(nowhere)
     try:
         return importlib.import_module(name)
