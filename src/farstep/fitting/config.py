@@ -113,6 +113,14 @@ class FitConfig:
         """Recorded steps that one window takes."""
         return self.settle + self.horizon * self.stride
 
+    @property
+    def composition_cost(self) -> float:
+        """What a composition costs with its share of the observer, whose steps only go forward.
+
+        A composition alone, which goes forward and back, is three times as much as such a step.
+        """
+        return 1 + self.settle / (3 * self.horizon)
+
     def passes(self, updates: int) -> int:
         """Return how many epochs of some updates there are at most."""
         return self.epochs or -(-self.compositions // (updates * self.horizon))

@@ -49,16 +49,12 @@ class ScoredFit(Run):
 
     @property
     def usual_seconds(self) -> float:
-        """For 36 episodes of a thousand steps.
-
-        A composition goes forward and back, which is three times an observer's step.
-        """
-        config = self.config
-        observed = 1 + config.settle / (3 * config.horizon)
+        """For 36 episodes of a thousand steps."""
+        config, cost = self.config, self.config.composition_cost
         if config.epochs:
             passes = config.members * config.epochs
-            return 12 + passes * (0.6 + 0.5 * config.horizon * observed)
-        return 10 + config.members * 0.0018 * config.compositions * observed
+            return 12 + passes * (0.6 + 0.5 * config.horizon * cost)
+        return 10 + config.members * 0.0018 * config.compositions * cost
 
     def compute(self, place: Path, store: Runs) -> dict[str, Any]:
         """Fit and score; a fit that diverges scores minus infinity."""
