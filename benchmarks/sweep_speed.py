@@ -12,7 +12,7 @@ from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
 
-FITS, REPEATS = 8, 3
+FITS, REPEATS = 6, 3
 
 
 def run() -> Result:

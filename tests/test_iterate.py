@@ -289,7 +289,7 @@ def test_the_command(farstep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     shown = farstep(
         "iterate", "Pendulum-v1", "--epochs", 1, "--seeds", 1, "--workers", 1, "--horizon", 2,
         "--weights", "decay:0.9", "--fit-option", *fitting, "--agent-option", *options,
-        "--imagine-option", "reward=learned",
+        "--imagination-option", "reward=learned",
     )  # fmt: skip
     assert shown.code == 0, shown.err
     assert "imagined" in shown.out and "h = 2, weights decay:0.9" in shown.out

@@ -16,7 +16,7 @@ from farstep.policy import load_policy
 
 COMMAND = [
     *(sys.executable, "-m", "farstep", "iterate", "Pendulum-v1"),
-    *("--horizon", "2", "--imagine-option", "reward=learned", "--warm", "both"),
+    *("--horizon", "2", "--imagination-option", "reward=learned", "--warm", "both"),
     *("--weights", "uniform", "--fit-option", "width=8", "depth=1", "epochs=6", "batch=64"),
     *("--agent-option", "steps=600", "num_envs=2", "learning_starts=10", "batch_size=8"),
     *("net_arch=[8]", "eval_every=20"),

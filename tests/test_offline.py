@@ -159,7 +159,7 @@ def test_the_command(farstep, tmp_path):
     shown = farstep(
         "offline", "cartpole-swingup/random", "--epochs", 1, "--horizon", 2, "--weights",
         "decay:0.9", "--width", 16, "--seeds", 1, "--agent-preset", "fast",
-        "--agent-option", *OPTIONS, "--imagine-option", "bounds=0.1", "propagation=sample",
+        "--agent-option", *OPTIONS, "--imagination-option", "bounds=0.1", "propagation=sample",
         "--workers", 1, "--out", tmp_path / "o",
     )  # fmt: skip
     assert shown.code == 0, shown.err
@@ -178,14 +178,14 @@ def test_the_command(farstep, tmp_path):
         (("--agent", "sb3:NONE"), "no agent 'sb3:NONE'"),
         (("--agent-option", "stps=3"), "Did you mean 'steps'"),
         (("--agent-option", "gamma=x"), "gamma must be a number"),
-        (("--imagine-option", "penalty=-1"), "penalty must be 0 or more"),
-        (("--imagine-option", "bound=3"), "Did you mean 'bounds'"),
+        (("--imagination-option", "penalty=-1"), "penalty must be 0 or more"),
+        (("--imagination-option", "bound=3"), "Did you mean 'bounds'"),
         (("--system", "cartpol"), "Did you mean 'cartpole-swingup'"),
         (("--system", "swimmer"), "not of one system"),
         (("--seeds", "0"), "at least 1"),
         (("--stride", "2"), "single steps"),
-        (("--model", "linear", "--imagine-option", "choice=step"), "single one"),
-        (("--members", "1", "--imagine-option", "penalty=1"), "only an ensemble"),
+        (("--model", "linear", "--imagination-option", "choice=step"), "single one"),
+        (("--members", "1", "--imagination-option", "penalty=1"), "only an ensemble"),
     ],
 )
 def test_bad_input_is_one_line(farstep, tmp_path, options, message):

@@ -70,7 +70,7 @@ def runs_of(marks: Path) -> list[Slow]:
 
 
 CLUSTER = """
-import sys, threading, time
+import socket, sys, threading, time
 from pathlib import Path
 from ray.cluster_utils import Cluster
 from test_ray import FIT, Slow, runs_of
@@ -79,7 +79,11 @@ from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
 
 folder, marks = Path(sys.argv[1]), Path(sys.argv[2])
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+head = {"num_cpus": 0, "include_dashboard": False, "ray_client_server_port": port}
+cluster = Cluster(initialize_head=True, head_node_args=head)
 nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
 runs = runs_of(marks)
 
@@ -104,6 +108,8 @@ try:
     sweep([Slow(-1, str(marks))], Store(folder), ray=cluster.address)
 except FarstepError as error:
     print("said:", error, flush=True)
+elsewhere = Slow(40, str(marks), (runs[0],))
+print("from elsewhere:", sweep([elsewhere], Store(folder), ray=f"ray://127.0.0.1:{port}")[elsewhere])
 cluster.shutdown()
 """
 
@@ -124,6 +130,7 @@ def test_a_killed_node_loses_nothing_and_results_are_those_of_this_machine(tmp_p
     assert "killed a node" in done.stdout
     assert "[1, 3, 4, 5, 6]" in done.stdout
     assert "said: a number is negative." in done.stdout
+    assert "from elsewhere: {'sum': 41}" in done.stdout
     runs, begun = runs_of(marks), len(list(marks.iterdir()))
     assert begun > len(runs), "the killed node was not at work"
     store = Store(folder)

@@ -33,7 +33,7 @@ class Iterate:
     """How many loops, counting up from --seed."""
     seed: int = 0
     """Of the first loop."""
-    model_preset: FitPreset = "brief"
+    fit_preset: FitPreset = "brief"
     """How models are fitted. brief: recommended with 20 000 compositions in place of 40 000."""
     horizon: int | None = None
     """Steps ahead that models are trained on, at most with weights auto; else the preset's."""
@@ -48,7 +48,7 @@ class Iterate:
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()
     """Settings of the agent as NAME=VALUE, such as steps=60000: its budget in each epoch."""
-    imagine_option: tuple[str, ...] = ()
+    imagination_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1 or penalty=1; by itself
     rollout=300 starts=any: short episodes from any recorded state; of an ensemble also
     choice=rollout beyond=end noise=0.8: another member in each, seen through noisy sensors, which
@@ -70,12 +70,12 @@ class Iterate:
         agent = {"preset": self.agent_preset, "agent": self.agent}
         done = iterate(
             self.system,
-            fit_config(self.model_preset, **{**settings, **parse_options(self.fit_option)}),
+            fit_config(self.fit_preset, **{**settings, **parse_options(self.fit_option)}),
             out=self.out,
             epochs=self.epochs,
             seeds=self.seeds,
             agent={**agent, **parse_options(self.agent_option)},
-            imagination=parse_options(self.imagine_option),
+            imagination=parse_options(self.imagination_option),
             warm=self.warm,
             workers=self.workers,
             show=True,

@@ -26,10 +26,10 @@ class Offline:
     """A file, a Minari directory, or the name of a shipped set."""
     out: Path
     """Directory for models, agents and results."""
-    model_preset: FitPreset = "ensemble"
+    fit_preset: FitPreset = "ensemble"
     """How the model is fitted, apart from the changes below; ensemble is three of recommended,
     whose windows start from an observer."""
-    config: FitConfig = field(default_factory=lambda: chosen_fit("--model-preset", "ensemble"))
+    config: FitConfig = field(default_factory=lambda: chosen_fit("--fit-preset", "ensemble"))
     """How the model is fitted, and the values in the preset."""
     seeds: int = 3
     """How many, counting up from --seed."""
@@ -40,7 +40,7 @@ class Offline:
     """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
     agent_option: tuple[str, ...] = ()
     """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
-    imagine_option: tuple[str, ...] = ()
+    imagination_option: tuple[str, ...] = ()
     """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
     propagation=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
     recorded state; of an ensemble also choice=rollout beyond=end noise=0.8 penalty=20: another
@@ -64,12 +64,12 @@ class Offline:
         agent = {"preset": self.agent_preset, "agent": self.agent}
         done = offline(
             self.data,
-            reconciled(self.config, self.model_preset),
+            reconciled(self.config, self.fit_preset),
             out=self.out,
             seeds=self.seeds,
             agent={**agent, **parse_options(self.agent_option)},
             system=self.system,
-            imagination=parse_options(self.imagine_option),
+            imagination=parse_options(self.imagination_option),
             workers=self.workers,
             force=self.force,
         )
