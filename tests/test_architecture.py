@@ -10,6 +10,7 @@ LAYERS = [
     "packages",
     "choices",
     "fields",
+    "sources",
     "json_numbers",
     "files",
     "progress",

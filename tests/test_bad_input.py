@@ -281,3 +281,31 @@ def test_what_users_pass_by_mistake(tmp_path: Path):
         [sys.executable, "-c", _WRONG], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+WRONG = """
+from farstep import Episode, Episodes, FarstepError, Signals, decay
+
+data = Episodes.from_list([Episode([[0.0]] * 3, [[0.0]] * 2)] * 5)
+for wrong in (
+    lambda: Signals(("x",), ("u",), interval="fast"),
+    lambda: decay("a"),
+    lambda: data.split(test="a"),
+    lambda: Episodes.from_list([1]),
+):
+    try:
+        wrong()
+    except FarstepError as error:
+        print(error)
+"""
+
+
+def test_arguments_of_a_wrong_type_are_one_line():
+    """In a process of its own: here types are checked before Farstep sees them."""
+    done = subprocess.run([sys.executable, "-c", WRONG], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "the interval must be seconds, not 'fast'.",
+        "decay needs a β above 0, not 'a'.",
+        "test must be a share or a number of episodes, not 'a'.",
+        "a int is no Episode(states=…, actions=…).",
+    ], done.stderr

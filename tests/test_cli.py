@@ -182,3 +182,15 @@ def test_one_long_run_is_cut_into_pieces(farstep, small: Episodes, tmp_path: Pat
     assert done.code == 0 and read(tmp_path / "cut.npz").lengths.tolist() == [2, 2, 2]
     bad = farstep("data", "convert", tmp_path / "run.npz", tmp_path / "x.npz", "--pieces", 0)
     assert bad.code == 2 and "at least 1, not 0" in bad.err and not (tmp_path / "x.npz").exists()
+
+
+def test_convert_does_not_rename_columns_that_have_other_places(farstep: Callable, tmp_path: Path):
+    log = tmp_path / "log.csv"
+    log.write_text("angular_velocity,cos_angle,sin_angle,u\n0,1,0,0\n0,1,0,0\n0,1,0,\n")
+    names = ("--states", "angular_velocity", "cos_angle", "sin_angle", "--actions", "u")
+    found = farstep(
+        "data", "convert", str(log), str(tmp_path / "out.npz"), *names,
+        "--system", "pendulum-swingup",
+    )  # fmt: skip
+    assert found.code == 2 and "give --states in that order" in found.err
+    assert not (tmp_path / "out.npz").exists()

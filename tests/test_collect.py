@@ -4,6 +4,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -11,7 +12,7 @@ from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 from farstep.policy import Policy
 from farstep.signals import Signals
-from farstep.systems.collect import attempt, collect, run_episodes
+from farstep.systems.collect import attempt, collect, record_episode, run_episodes
 from farstep.systems.kept_episodes import remove_kept
 from farstep.systems.policies import policy_named
 from farstep.systems.registry import system
@@ -232,3 +233,52 @@ def test_a_collection_that_is_cut_short_is_stored_and_fails(tmp_path, farstep, m
     assert done.code == 2
     assert "2 of 3 episode(s) were recorded" in done.err and "OSError: tired" in done.err
     assert read(tmp_path / "few.npz").lengths.tolist() == [1000, 5]
+
+
+class _Reuses(gymnasium.Env):
+    """Hands out the array that it goes on writing to, writes into the action, as some do."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    action_space = gymnasium.spaces.Box(-0.1, 0.1, (1,), np.float64)
+
+    def __init__(self):
+        self._state = np.zeros(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self._state[:] = 0
+        return self._state, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self._state += 1
+        action *= 0
+        return self._state, 0.0, False, bool(self._state[0] >= 3), {}
+
+
+def test_what_an_environment_writes_to_later_is_copied():
+    """Its bounds, in float64, lie inside those of a policy's float32."""
+    told = []
+
+    def saturated(state, rng):
+        return np.full(1, 0.1, np.float32)
+
+    def watch(before, action, reward, after, ended):
+        told.append((before, action, after))
+
+    rng = np.random.default_rng(0)
+    episode = record_episode(_Reuses(), saturated, 0, rng, watch)
+    np.testing.assert_array_equal(episode.states[:, 0], [0, 1, 2, 3])
+    np.testing.assert_array_equal(episode.actions, np.full((3, 1), 0.1))
+    np.testing.assert_array_equal([(b[0], a[0], c[0]) for b, a, c in told],
+                                  [(0, 0.1, 1), (1, 0.1, 2), (2, 0.1, 3)])  # fmt: skip
+    with pytest.raises(FarstepError, match="the policy returned"):
+        record_episode(_Reuses(), _Push(0.101), 0, rng)
+
+
+def test_a_colon_in_a_name_need_not_be_code(tmp_path, monkeypatch):
+    titled = dataclasses.replace(SHORT, name="rig: left, 12:30")
+    _policy(0.5).save(tmp_path / "at:12" / "policy.safetensors")
+    monkeypatch.chdir(tmp_path)
+    found = collect(titled, "at:12/policy.safetensors", episodes=1, keep=tmp_path / "kept")
+    assert found.system == titled.name and len(found) == 1

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 import sys
+import warnings
 from typing import Any, get_args
 
 import jax
@@ -17,7 +18,8 @@ from farstep.dynamics.network import NetworkShape, create_network, evaluate
 from farstep.dynamics.network import train as train_network
 from farstep.dynamics.network_dynamics import NetworkDynamics
 from farstep.episodes import Episode, Episodes
-from farstep.errors import FarstepError
+from farstep.errors import DataWarning, FarstepError
+from farstep.evaluation.evaluate import score
 from farstep.fitting import auto
 from farstep.fitting import config as config_module
 from farstep.fitting.checkpoint import Checkpoint, Checkpoints
@@ -312,3 +314,57 @@ def test_a_linear_model_is_trained_one_step_ahead():
 def test_the_command_line_knows_every_preset():
     assert get_args(FitPreset) == tuple(PRESETS)
     assert get_args(AgentPreset) == tuple(AGENT_PRESETS)
+
+
+def test_an_observer_goes_by_the_running_statistics():
+    """With batch normalisation: those of training so far, not those that it began with."""
+    run = FitRun(
+        pendulum(2, steps=20),
+        pendulum(1, steps=20),
+        fit_config("paper", width=8, dropout=0.0, settle=3),
+        profile("uniform"),
+    )
+    dynamics = NetworkDynamics.create(KEY, run.scaling, run.form, 1, 0.1)
+    state = initial_state(dynamics, 1, run.recipe)
+    other = jax.tree.map(lambda leaf: leaf + 1.0, state.statistics)
+    losses = [
+        train_epoch(one, dynamics, run.windows, run.chosen, KEY, run.recipe)[1].losses
+        for one in (state, state._replace(statistics=other))
+    ]
+    # Training itself normalises by each batch: only the observer's start can differ.
+    assert not np.allclose(losses[0], losses[1])
+
+
+def test_several_passes_over_small_data_are_over_one_draw(monkeypatch: pytest.MonkeyPatch):
+    seen = []
+
+    def watched(self, at, dynamics, chosen, key):
+        seen.append(np.asarray(chosen))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FitRun, "_advance", watched)
+    with pytest.raises(KeyboardInterrupt):
+        fit(pendulum(4, steps=30), pendulum(1, steps=30), "ensemble", settle=2, horizon=3,
+            weights="uniform")  # fmt: skip
+    (chosen,) = seen
+    windows = 4 * (30 - 5 + 1)
+    assert len(chosen) > 50 * windows
+    assert 0.5 < len(np.unique(chosen)) / windows < 0.75  # 63 % of them are drawn at all
+
+
+def test_changes_that_are_lost_beside_a_large_offset_are_said():
+    data = pendulum(2, steps=20)
+    offset = np.array([0.0, 5.4e6])
+    far = dataclasses.replace(data, states=data.states.astype(np.float64) + offset)
+    with pytest.warns(DataWarning, match=r"goes up to 5.4e\+06 .* subtract a constant"):
+        fit(far, far, model="linear")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        score([], far, 5)
+    assert any("subtract a constant" in str(one.message) for one in said)
+
+
+def test_float64_is_refused_in_one_line():
+    data = pendulum(2, steps=20)
+    with jax.enable_x64(True), pytest.raises(FarstepError, match="float64"):
+        fit(data, data, model="linear")

@@ -365,3 +365,26 @@ def test_bounds_need_a_range_and_a_system_a_name():
     with pytest.raises(FarstepError, match="model of one"):
         direct = dataclasses.replace(linear(), stride=2)
         imagine(dataclasses.replace(model(), dynamics=direct), CART, bounds=None)
+
+
+def test_states_where_a_task_ended_are_no_starts():
+    ends = np.array([True, False, True, False])
+    ended = dataclasses.replace(data(), terminated=ends, truncated=~ends)
+    with pytest.warns(DataWarning, match="2 of 2 episode.* says that it goes on"):
+        world = imagine(model(), CART, ended, starts="any").world
+    assert world.starts is not None
+    left = np.delete(ended.states, [20, 62], axis=0)
+    assert int(world.starts.count) == len(left)
+    np.testing.assert_allclose(world.starts.states[: len(left)], left, rtol=1e-6)
+
+
+def test_other_units_are_an_error_and_other_intervals_are_said():
+    metres = dataclasses.replace(SIGNALS, state_units=("m", "m/s"), interval=0.1)
+    inches = dataclasses.replace(metres, state_units=("in", "m/s"))
+    known = dataclasses.replace(CART, signals=metres)
+    ours = dataclasses.replace(model(), signals=inches)
+    with pytest.raises(FarstepError, match="'position' is in in in the model, and in m in system"):
+        imagine(ours, known)
+    slow = dataclasses.replace(model(), signals=dataclasses.replace(metres, interval=2.0))
+    with pytest.warns(DataWarning, match="a step of the model is 2 s, one of system 'cart' 0.1 s"):
+        imagine(slow, known, bounds=None)

@@ -373,3 +373,10 @@ def test_signals_that_do_not_fit_the_environment_are_an_error():
 def test_bad_options_of_the_environment_are_errors(options: dict, said: str):
     with pytest.raises(FarstepError, match=said):
         system("cartpole-swingup").with_options(**options).make()
+
+
+def test_of_other_options_no_more_is_claimed_than_is_known():
+    usual = system("half-cheetah")
+    other = usual.with_options(frame_skip=1)
+    assert usual.reward and usual.oracle and usual.reset and usual.signals.interval
+    assert not (other.reward or other.oracle or other.reset or other.signals.interval)

@@ -150,3 +150,26 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
 def test_bad_logs_say_what_is_wrong(tmp_path: Path, text: str, columns: Columns | None, said: str):
     with pytest.raises(FarstepError, match=said):
         read(_write(tmp_path / "log.csv", text), columns)
+
+
+def test_rows_that_come_too_soon_are_said(tmp_path: Path):
+    times = [*range(60), *(60 + 0.4 * n for n in range(50))]
+    rows = [f"{time},{n},0.5" for n, time in enumerate(times)]
+    log = _write(tmp_path / "log.csv", "\n".join(["t,x,u", *rows]) + "\n")
+    columns = Columns(states=("x",), actions=("u",), time="t")
+    with pytest.warns(DataWarning) as said:
+        data = read(log, columns)
+    assert any(
+        "49 row(s) come less than 0.67 of the typical interval" in str(one.message)
+        and "data row 62" in str(one.message)
+        for one in said
+    )
+    assert data.lengths.tolist() == [109]
+
+
+def test_a_missing_number_is_no_action(tmp_path: Path):
+    """In Parquet an empty cell is null, or not a number."""
+    columns = {"x": [1.0, 2.0, 3.0], "u": [0.1, 0.2, float("nan")], "done": [False, False, True]}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "log.parquet")
+    data = read(tmp_path / "log.parquet", Columns(states=("x",), actions=("u",), terminated="done"))
+    assert data.terminated.tolist() == [True] and data.lengths.tolist() == [2]

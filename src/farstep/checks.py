@@ -113,6 +113,25 @@ def _place(row: int, offsets: Int[np.ndarray, " _"]) -> str:
     return f"episode {episode} at step {int(row - offsets[episode])}"
 
 
+def unresolved(states: np.ndarray, offsets: Int[np.ndarray, " _"], names: Sequence[str]) -> str:
+    """Return a sentence on states whose changes are lost beside their size in float32, or ""."""
+    inside = np.ones(len(states) - 1, bool)
+    inside[offsets[1:-1] - 1] = False
+    change = np.diff(states.astype(np.float64), axis=0)[inside].std(axis=0)
+    size = np.abs(states).max(axis=0)
+    finest = np.spacing(size.astype(np.float32))
+    lost = np.flatnonzero(finest > 0.01 * change)
+    lost = lost[states.astype(np.float64).std(axis=0)[lost] > 0]
+    if not len(lost):
+        return ""
+    first = lost[0]
+    return (
+        f"'{names[first]}' goes up to {size[first]:.6g} and changes by {change[first]:.2g} a step, "
+        f"of which the numbers here (float32) resolve {finest[first]:.2g} at best; subtract a "
+        f"constant from it ({len(lost)} such state(s))."
+    )
+
+
 def check_horizon(horizon: int, lengths: Int[np.ndarray, " n"]) -> None:
     """Check that a window of `horizon` steps fits into at least one episode."""
     if horizon < 1:

@@ -82,7 +82,11 @@ def _requirements(extra: str = "") -> "Iterator[Requirement]":
 
 def _install(wanted: "list[Requirement]") -> str:
     # Not `pip install farstep[…]`: that needs to know where this Farstep came from.
-    return shlex.join(["pip", "install", *(f"{one.name}{one.specifier}" for one in wanted)])
+    def asked(one: "Requirement") -> str:
+        extras = f"[{','.join(sorted(one.extras))}]" if one.extras else ""
+        return f"{one.name}{extras}{one.specifier}"
+
+    return shlex.join(["pip", "install", *map(asked, wanted)])
 
 
 def _packages() -> Finding:

@@ -262,6 +262,9 @@ class Episodes:
             validation: A share of the episodes (below 1) or a number of them; at least one.
             test: The same, for the test set.
         """
+        for name, part in (("validation", validation), ("test", test)):
+            if not isinstance(part, (int, float, np.number)):
+                raise FarstepError(f"{name} must be a share or a number of episodes, not {part!r}.")
         parts = [max(1, round(p * len(self) if p < 1 else p)) for p in (validation, test)]
         if min(validation, test) <= 0 or sum(parts) >= len(self):
             raise FarstepError(
@@ -351,6 +354,8 @@ def _may_change(array: np.ndarray) -> bool:
 
 def _as_arrays(episode: Episode) -> Episode:
     """Return the episode with arrays where it has lists."""
+    if not isinstance(episode, Episode):
+        raise FarstepError(f"a {type(episode).__name__} is no Episode(states=…, actions=…).")
     parts = {
         name: getattr(episode, name) for name in ("states", "actions", "rewards", "clean_states")
     }

@@ -2,11 +2,8 @@
 
 import dataclasses
 import hashlib
-import inspect
 import json
-import marshal
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -73,19 +70,6 @@ def changed(config: Any, reference: Any) -> dict[str, Any]:
     """
     base = dataclasses.asdict(reference)
     return {n: v for n, v in dataclasses.asdict(config).items() if v != base[n]}
-
-
-def source_of(function: Callable[..., Any] | None) -> str:
-    """Return what tells one function from another: its source, or else its name and its code."""
-    if isinstance(function, partial):
-        return f"{source_of(function.func)} {function.args!r} {sorted(function.keywords.items())!r}"
-    try:
-        return "none" if function is None else inspect.getsource(function)
-    except (OSError, TypeError):  # typed at a prompt, or an object with __call__
-        code = getattr(function, "__code__", None)
-        told = "" if code is None else hashlib.sha256(marshal.dumps(code)).hexdigest()
-        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
-        return f"{name} {told}".strip()
 
 
 def identity_of(**parts: Any) -> str:

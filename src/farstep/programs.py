@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from farstep.errors import FarstepError
+
 _MANY = 20_000
 """Pieces of memory: Linux lets a process map 65 530, and every program takes some hundreds."""
 _MORE = 8_000
@@ -14,6 +16,17 @@ _LEAST_ROOM = 64
 """So that the first few of anything, such as the first states of episodes, are one size."""
 _last: dict[str, int] = {}
 """Pieces at the first look, or after programs were dropped."""
+
+
+def check_precision() -> None:
+    """Fail where JAX is told to compute in float64, which nothing here is made for."""
+    import jax
+
+    if jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        raise FarstepError(
+            "JAX is set to float64 (JAX_ENABLE_X64, jax_enable_x64); Farstep computes in float32: "
+            "switch it off."
+        )
 
 
 def room_for(count: int) -> int:

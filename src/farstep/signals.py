@@ -50,6 +50,8 @@ class Signals:
                 raise FarstepError(f"{name} has {len(values)} entries, but {count} are needed.")
             object.__setattr__(self, name, values)
         if self.interval is not None:
+            if not isinstance(self.interval, (int, float, np.number)):
+                raise FarstepError(f"the interval must be seconds, not {self.interval!r}.")
             object.__setattr__(self, "interval", float(self.interval))
             if not 0 < float(self.interval) < np.inf:
                 raise FarstepError(f"the interval must be above 0 seconds, not {self.interval}.")
@@ -103,6 +105,28 @@ class Signals:
     def same_names(self, other: "Signals") -> bool:
         """Return whether states and actions are called the same."""
         return (self.state_names, self.action_names) == (other.state_names, other.action_names)
+
+    def check_units(self, other: "Signals", whose: str, theirs: str) -> None:
+        """Fail if a state or an action has one unit here and another there, where both are known.
+
+        Args:
+            other: Signals with as many states and actions.
+            whose: What these are the signals of, for the message.
+            theirs: What the others are of.
+        """
+        ours = zip(self.state_names, self.state_units, other.state_units, strict=True)
+        acts = zip(self.action_names, self.action_units, other.action_units, strict=True)
+        for name, here, there in (*ours, *acts):
+            if here and there and here != there:
+                raise FarstepError(
+                    f"'{name}' is in {here} in {whose}, and in {there} in {theirs}; convert one."
+                )
+
+    def same_interval(self, other: "Signals") -> bool:
+        """Return whether steps are equally long to a hundredth, or it is not known how long."""
+        if self.interval is None or other.interval is None:
+            return True
+        return abs(self.interval / other.interval - 1) <= 0.01
 
     def unbounded(self) -> "Signals":
         """Return the same without bounds."""

@@ -4,6 +4,7 @@ import abc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypeAlias
 
 import jax
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import source_of
+from farstep.sources import source_of
 
 Losses: TypeAlias = Float[Array, " h"]
 """The running average of the loss at each horizon."""
@@ -81,8 +82,8 @@ class Decay(Profile):
     beta: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < float("inf"):
-            raise FarstepError(f"decay needs a β above 0, not {self.beta:g}.")
+        if not isinstance(self.beta, Real) or not 0 < self.beta < float("inf"):
+            raise FarstepError(f"decay needs a β above 0, not {self.beta!r}.")
 
     @property
     def text(self) -> str:
@@ -204,7 +205,7 @@ class Own(Profile):
 
 def decay(beta: float | int) -> Decay:
     """Weigh horizon j in proportion to β^j."""
-    return Decay(float(beta))
+    return Decay(float(beta) if isinstance(beta, Real) else beta)
 
 
 def explicit(*alphas: float | int) -> Explicit:

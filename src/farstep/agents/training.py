@@ -14,11 +14,12 @@ from farstep.agents.curve import AgentCurve
 from farstep.agents.networks import Layers
 from farstep.dynamics.description import describe_dynamics
 from farstep.errors import DataWarning, FarstepError
-from farstep.fields import changed, identity_of, source_of
+from farstep.fields import changed, identity_of
 from farstep.imagination.config import ImagineConfig
 from farstep.imagination.imagine import Imagination
 from farstep.packages import versions
 from farstep.policy import Policy
+from farstep.sources import source_of
 from farstep.systems.collect import run_episodes
 from farstep.systems.registry import code_of
 from farstep.systems.system import System

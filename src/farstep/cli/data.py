@@ -130,9 +130,16 @@ class Convert:
                 f"{self.source} has {sizes[0][0]} states and {sizes[0][1]} actions, but system "
                 f"'{self.system}' has {sizes[1][0]} and {sizes[1][1]}."
             )
-        if measured.interval is None or known.interval is None:
+        for kind in ("state", "action"):
+            ours, theirs = (getattr(one, f"{kind}_names") for one in (measured, known))
+            if ours != theirs and set(ours) & set(theirs):
+                raise FarstepError(
+                    f"the {kind}s of {self.source} are ({', '.join(ours)}), those of system "
+                    f"'{self.system}' ({', '.join(theirs)}); give --{kind}s in that order."
+                )
+        if measured.interval is None:
             return known
-        if abs(measured.interval / known.interval - 1) > 0.01:
+        if not measured.same_interval(known):
             warnings.warn(
                 f"the log's interval is {measured.interval:g} s, the system's "
                 f"{known.interval:g} s; the log's is kept.",

@@ -105,7 +105,18 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
 
 
 def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, interval: float) -> Cuts:
-    jumps = np.flatnonzero(np.diff(seconds) > GAP * interval) + 1
+    times = np.diff(seconds)
+    fast = np.setdiff1d(np.flatnonzero(times * GAP < interval) + 1, starts)
+    if len(fast):
+        warnings.warn(
+            f"{len(fast)} row(s) come less than {1 / GAP:.2g} of the typical interval of "
+            f"{interval:.6g} s after the one before, the first at data row {fast[0] + 1}; a model "
+            "takes all steps as equally long. Bring the log to one rate, or mark its parts as "
+            "episodes.",
+            DataWarning,
+            stacklevel=2,
+        )
+    jumps = np.flatnonzero(times > GAP * interval) + 1
     gaps = np.setdiff1d(jumps, starts)
     if len(gaps) == 0:
         return Cuts(table, starts, np.zeros(len(starts), bool), interval)

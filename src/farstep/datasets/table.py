@@ -234,8 +234,7 @@ def _unused_steps(table: pa.Table, columns: Columns, last: np.ndarray) -> np.nda
     """Return for each episode whether its last row holds a step whose next state is not logged."""
     unused = np.ones(len(last), bool)
     for column in map(table.column, columns.actions):
-        if column.null_count:
-            unused &= column.is_valid().to_numpy()[last]
+        unused &= ~column.is_null(nan_is_null=True).to_numpy()[last]
     if unused.any():
         warnings.warn(
             f"the last row of {int(unused.sum())} episode(s) has an action but no next row: that "

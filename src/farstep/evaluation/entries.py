@@ -19,7 +19,7 @@ from farstep.episodes import Episodes
 from farstep.errors import FarstepError, one_line
 from farstep.model import Model
 from farstep.scoring.errors import Predictor, stride_of
-from farstep.systems.registry import SYSTEMS, system
+from farstep.systems.registry import SYSTEMS, system, system_of
 from farstep.systems.system import System
 
 Scorable: TypeAlias = Model | Dynamics | Callable[..., Any]
@@ -92,17 +92,24 @@ def oracle(episodes: Episodes, of: System | str | None = None) -> Entry | None:
     """
     named = of is not None
     if of is None and episodes.system in SYSTEMS:
-        of = episodes.system
+        of = system_of(episodes)
     chosen = system(of) if isinstance(of, str) else of
     if chosen is None:
         return None
     alike = chosen.signals.same_names(episodes.signals)
+    as_long = chosen.signals.same_interval(episodes.signals)
     if named and not alike:
         raise FarstepError(f"system '{chosen.name}' has other states or actions than the dataset.")
+    if named and not as_long:
+        raise FarstepError(
+            f"a step of system '{chosen.name}' is {chosen.signals.interval:g} s, one of the "
+            f"dataset {episodes.signals.interval:g} s."
+        )
     if named and chosen.oracle is None:
         raise FarstepError(f"system '{chosen.name}' cannot be set to a state: it has no oracle.")
-    if chosen.oracle is None or not alike:
+    if chosen.oracle is None or not alike or not as_long:
         return None
+    chosen.signals.check_units(episodes.signals, f"system '{chosen.name}'", "the dataset")
     return Entry("oracle", "oracle", [chosen.oracle()])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from farstep.checks import check_horizon
+from farstep.checks import check_horizon, unresolved
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episodes, check_episodes
@@ -26,6 +26,7 @@ from farstep.evaluation.entries import (
 )
 from farstep.files import publish
 from farstep.model import Model
+from farstep.programs import check_precision
 from farstep.progress import track
 from farstep.report.animation import animation
 from farstep.report.figures import check_figure
@@ -130,6 +131,7 @@ def score(
             Farstep.
         references: Whether baselines and the oracle are scored too.
     """
+    check_precision()
     check_episodes(episodes)
     check_horizon(horizon, episodes.lengths)
     found = entries(models, episodes)
@@ -150,7 +152,8 @@ def score(
         raise _users_own(error) from error
     constant = np.isnan(scores[0].r2_dimensions).all(axis=(0, 1))
     names = np.array(episodes.signals.state_names)[constant].tolist()
-    notes = (*_notes(scores, names), *_origins(models, episodes))
+    lost = unresolved(episodes.states, episodes.row_offsets, episodes.signals.state_names)
+    notes = (*_notes(scores, names), *_origins(models, episodes), *([lost] if lost else []))
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=2)
     return Evaluation(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from farstep import tensors
-from farstep.checks import check_horizon
+from farstep.checks import check_horizon, unresolved
 from farstep.choices import truncation
 from farstep.dynamics.contract import Dynamics
 from farstep.dynamics.ensemble import Ensemble
@@ -20,7 +21,7 @@ from farstep.dynamics.network import NetworkShape
 from farstep.dynamics.network_dynamics import Form, NetworkDynamics
 from farstep.dynamics.scaling import Scaling
 from farstep.episodes import Episodes, check_episodes
-from farstep.errors import DivergedError, FarstepError
+from farstep.errors import DataWarning, DivergedError, FarstepError
 from farstep.fields import changed, identity_of
 from farstep.files import check_output, locked, remove_parts
 from farstep.fitting import auto
@@ -43,6 +44,7 @@ from farstep.fitting.validation import residual_std, validate
 from farstep.model import MODEL_FILE, Model, load_model
 from farstep.objective import Objective
 from farstep.packages import versions
+from farstep.programs import check_precision
 from farstep.progress import Bar
 from farstep.tensorboard import TensorBoard
 from farstep.weights import Auto, Losses, Profile, Uniform
@@ -85,6 +87,7 @@ def fit(
         force: Start over where `out` holds another model or an unfinished fit.
         **settings: Fields of `FitConfig`, such as `horizon=4`.
     """
+    check_precision()
     config, chosen = fit_settings(config, {**settings, "weights": weights})
     _check(config, learn_reward, start)
     config, train, validation = _data(config, train, validation, learn_reward)
@@ -249,7 +252,9 @@ class FitRun:
         dynamics = self._created(init_key, number)
         chosen = self.chosen
         if self.config.members > 1 and self.config.bootstrap:
-            chosen = jax.random.randint(draw_key, chosen.shape, 0, len(self.windows))
+            count = len(self.windows)
+            drawn = jax.random.randint(draw_key, (count,), 0, count)
+            chosen = drawn[chosen]  # several passes are over the same draw
         state = initial_state(dynamics, self.config.horizon, self.recipe)
         at = checkpoints.read(number, state) or Checkpoint(state, state, Curve(), False)
         start = len(at.curve.score)
@@ -335,6 +340,8 @@ def _data(
         check_episodes(part)
         if learn_reward and part.rewards is None:
             raise FarstepError("the data have no rewards to learn; leave learn_reward out.")
+    if said := unresolved(train.states, train.row_offsets, train.signals.state_names):
+        warnings.warn(said, DataWarning, stacklevel=3)
     config = auto.within(config, train, validation)
     if validation is None:
         least = 1 if config.model == "linear" else config.span

@@ -227,7 +227,8 @@ def _update(
     states = jnp.swapaxes(states[:, ::stride], 0, 1)
     actions = jnp.swapaxes(action_blocks(actions, stride), 0, 1)
     if recipe.settle:
-        current = eqx.tree_at(lambda d: d.network, dynamics, state.trained.network)
+        numbers = (state.trained.network, state.statistics)
+        current = eqx.tree_at(lambda d: (d.network, d.statistics), dynamics, numbers)
         states, actions = observed(
             jax.vmap(lambda s, a: current.predict(s, a).mean), states, actions, recipe.settle
         )

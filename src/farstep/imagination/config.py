@@ -6,6 +6,7 @@ from typing import Literal
 from farstep.choices import Beyond, Choice, Propagation, Starts, Uncertainty
 from farstep.errors import FarstepError
 from farstep.fields import check_words
+from farstep.systems.system import System
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,15 @@ class ImagineConfig:
         if self.bounds is None and self.beyond == "end":
             raise FarstepError(
                 "without bounds nothing is beyond them; give bounds, or choose beyond=clip."
+            )
+
+    def check_system(self, system: System) -> None:
+        """Fail if what is asked for is not known of the system."""
+        if self.reward == "known" and system.reward is None:
+            raise FarstepError(f"the reward of system '{system.name}' is not known.")
+        if self.starts == "reset" and system.reset is None:
+            raise FarstepError(
+                f"system '{system.name}' has no reset function; give data to start from."
             )
 
     def check_members(self, members: int) -> None:

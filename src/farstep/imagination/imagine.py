@@ -5,6 +5,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,6 +24,7 @@ from farstep.imagination.start_states import StartStates
 from farstep.imagination.world import Rewarding, World
 from farstep.model import Model
 from farstep.packages import require
+from farstep.programs import check_precision
 from farstep.signals import Signals
 from farstep.systems.registry import named_by_file, system_of
 from farstep.systems.registry import system as system_named
@@ -104,6 +106,7 @@ def imagine(
         config: The settings; those given by name replace its fields.
         **settings: Fields of `ImagineConfig`, such as `penalty=1.0`.
     """
+    check_precision()
     if not isinstance(model, Model):
         raise FarstepError(
             f"a {type(model).__name__} is no model; fit one, or load it with load_model."
@@ -115,6 +118,7 @@ def imagine(
         config = dataclasses.replace(config, starts="reset")
     config.check()
     known = _system(model, system, data)
+    config.check_system(known)
     _check_model(model)
     check_alike("model", model.signals, known)
     if data is not None:
@@ -126,6 +130,14 @@ def imagine(
         warnings.warn(
             f"it is not known which states end the task of system '{known.name}': imagined "
             "episodes end by time alone. Give its System a `terminated` function.",
+            DataWarning,
+            stacklevel=2,
+        )
+    elif data is not None and (missed := _missed_ends(known, data)):
+        warnings.warn(
+            f"{missed} of {int(data.terminated.sum())} episode(s) that ended their task do so "
+            f"where the `terminated` of system '{known.name}' says that it goes on; there imagined "
+            "episodes do not end.",
             DataWarning,
             stacklevel=2,
         )
@@ -145,6 +157,17 @@ def _system(model: Model, system: System | str | None, data: Episodes | None) ->
     return system_named(named_by_file(model.system))
 
 
+def _missed_ends(system: System, data: Episodes) -> int:
+    """Return how many recorded ends of the task are none by what is known of the system."""
+    assert system.terminated is not None
+    before, after = data.transitions()
+    last = (data.step_offsets[1:] - 1)[data.terminated]
+    if not len(last):
+        return 0
+    given = (jnp.asarray(one[last], jnp.float32) for one in (before, data.actions, after))
+    return int((~jax.vmap(system.terminated)(*given)).sum())
+
+
 def _world(model: Model, system: System, data: Episodes | None, config: ImagineConfig) -> World:
     dynamics = _with_choice(model.dynamics, config.choice)
     config.check_members(dynamics.size if isinstance(dynamics, Ensemble) else 1)
@@ -155,7 +178,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
     return World(
         dynamics=dynamics,
         rewarding=_rewarding(model, system, config),
-        starts=_starts(system, data, config),
+        starts=_starts(data, config),
         low=low,
         high=high,
         scale=scale,
@@ -190,6 +213,14 @@ def check_alike(what: str, signals: Signals, system: System) -> None:
                 f"the {what} has {kind}s ({', '.join(ours)}), system '{system.name}' has "
                 f"({', '.join(theirs)}); they are not of one system."
             )
+    signals.check_units(system.signals, f"the {what}", f"system '{system.name}'")
+    if not signals.same_interval(system.signals):
+        warnings.warn(
+            f"a step of the {what} is {signals.interval:g} s, one of system '{system.name}' "
+            f"{system.signals.interval:g} s; what is known of the system must hold for the first.",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _check_model(model: Model) -> None:
@@ -215,8 +246,7 @@ def _rewarding(model: Model, system: System, config: ImagineConfig) -> Rewarding
                 "(--learn-reward) on data with rewards, or give the system a reward function."
             )
         return learned
-    if known is None:
-        raise FarstepError(f"the reward of system '{system.name}' is not known.")
+    assert known is not None, "checked before"
     return KnownReward(known)
 
 
@@ -233,17 +263,15 @@ def _rewards(system: System, data: Episodes | None) -> tuple[Any, Any]:
     return jnp.float32(worst), jnp.float32(between or 1.0)
 
 
-def _starts(system: System, data: Episodes | None, config: ImagineConfig) -> StartStates | None:
+def _starts(data: Episodes | None, config: ImagineConfig) -> StartStates | None:
     if config.starts == "reset":
-        if system.reset is None:
-            raise FarstepError(
-                f"system '{system.name}' has no reset function; give data to start from."
-            )
         return None
     if data is None:
         raise FarstepError(f"starts={config.starts} needs data to start from.")
-    rows = data.row_offsets[:-1] if config.starts == "first" else slice(None)
-    return StartStates.of(data.states[rows])
+    if config.starts == "first":
+        return StartStates.of(data.states[data.row_offsets[:-1]])
+    over = data.row_offsets[1:][data.terminated] - 1  # nothing follows where a task ended
+    return StartStates.of(np.delete(data.states, over, axis=0))
 
 
 def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[Any, Any, Any]:

@@ -88,6 +88,7 @@ class IteratedSeed:
         system.check_bounded()
         system.check_known_parts()
         system.signals.check_angles(self.fit.angles)
+        self.imagination.check_system(system)
         if self.fit.model == "linear" and self.warm in ("model", "both"):
             raise FarstepError("a linear model does not go on from another; choose warm=agent.")
         if self.agent.agent != "sac" and self.warm in ("agent", "both"):

@@ -275,6 +275,7 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
     check_alike("data", data.signals, known)
     known.check_bounded()
     known.check_known_parts()
+    how.check_system(known)
     if learns_reward(how, known) and data.rewards is None:
         raise FarstepError(
             f"the reward of system '{known.name}' is not known and the data have none; record "

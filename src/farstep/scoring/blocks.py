@@ -75,6 +75,9 @@ class SubTrajectories:
             rows = []
             for step in range(stride, self.horizon + 1, stride):
                 targets = states[self.starts[self._left >= step] + step]
+                if not len(targets):
+                    rows.append(np.full(states.shape[1], np.nan))
+                    continue
                 mean = targets.mean(axis=0)
                 sums = np.square(targets - mean).sum(axis=0)
                 rows.append(np.where(varies(sums / len(targets), mean), sums, np.nan))

@@ -1,5 +1,6 @@
 """A learned reward, scored like a state dimension: as one more column of the states."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import equinox as eqx
@@ -55,10 +56,18 @@ def with_rewards(episodes: Episodes) -> Episodes:
         clean_states=None,
         signals=replace(
             signals,
-            state_names=(*signals.state_names, "reward"),
+            state_names=(*signals.state_names, _free_name(signals.state_names)),
             state_units=(*signals.state_units, ""),
         ),
     )
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    """Return a name for the column that no state has."""
+    name = "reward"
+    while name in taken:
+        name += "'"
+    return name
 
 
 def reward_r_squared(

@@ -1,18 +1,15 @@
 """Collecting episodes from a real system: the same data whatever the number of workers."""
 
 import hashlib
-import inspect
 import multiprocessing
 import os
 import pickle
-import re
 import warnings
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, SupportsFloat, TypeAlias
@@ -22,14 +19,15 @@ import numpy as np
 
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError, one_line
-from farstep.fields import check_least, identity_of, source_of
+from farstep.fields import check_least, identity_of
 from farstep.policy import POLICY_FILE
 from farstep.policy import Policy as StoredPolicy
 from farstep.processes import WORKERS_DIE, end_with_parent
 from farstep.progress import track
+from farstep.sources import source_of
 from farstep.systems.kept_episodes import KeptEpisodes, Recorded
 from farstep.systems.policies import Policy, policy_named
-from farstep.systems.registry import code_of, import_module_of
+from farstep.systems.registry import code_of, import_module_of, names_code
 from farstep.systems.registry import system as system_named
 from farstep.systems.system import System
 
@@ -60,7 +58,7 @@ def collect(
         workers: Processes to run in; 1 runs in this one.
         keep: A directory in which every finished episode is stored at once: a collection that was
             stopped or killed goes on from there. Remove it when the data are stored. A policy of
-            your own is told from another by its source, not by what it uses besides.
+            your own is told from another by its source and the values that it uses.
     """
     counts = {"episodes": episodes, "workers": workers, "seed": seed}
     check_least({"episodes": 1, "workers": 1, "seed": 0}, counts)
@@ -96,7 +94,7 @@ def _kept(folder: Path, system: System, policy: Policy | str | Path, seed: int) 
     options = repr(sorted(system.env_options.items()))
     told = {"system": system.name, "env": system.env_id, "options": options}
     told["steps"] = str(system.episode_steps)
-    named = str(policy) if isinstance(policy, (str, Path)) else None
+    named = str(policy) if isinstance(policy, str) and not Path(policy).exists() else None
     code = [code_of(name) for name in (system.name, named)]
     return KeptEpisodes(folder, identity_of(**told, policy=_told(policy), code=code, seed=seed))
 
@@ -110,11 +108,7 @@ def _told(policy: Policy | str | Path) -> str:
         return hashlib.sha256(stored.read_bytes()).hexdigest() if found else str(policy)
     if isinstance(policy, StoredPolicy):
         return policy.digest
-    if inspect.isroutine(policy) or isinstance(policy, partial):
-        source = source_of(policy)
-    else:  # an object of some class
-        source = f"{source_of(type(policy))} {policy!r}"
-    return re.sub(r" at 0x[0-9a-f]+", "", source)
+    return source_of(policy)
 
 
 def _acting(policy: Policy | str | Path, system: System) -> Policy:
@@ -166,7 +160,7 @@ class _Runner:
     seed: int
 
     def __call__(self, number: int) -> Recorded:
-        if ":" in self.system.name:
+        if names_code(self.system.name):
             # In a new process: the module may register the environment.
             import_module_of(self.system.name, from_here=True)
         stream = np.random.SeedSequence([self.seed, number])
@@ -220,16 +214,17 @@ def record_episode(
     space = env.action_space
     assert isinstance(space, gymnasium.spaces.Box)
     state, info = env.reset(seed=seed)
-    states, actions, rewards = [state], [], []
-    clean = [info["clean_state"]] if "clean_state" in info else []
+    # Copies: an environment may hand out the very array that it goes on writing to.
+    states, actions, rewards = [np.array(state)], [], []
+    clean = [np.array(info["clean_state"])] if "clean_state" in info else []
     terminated = truncated = False
     while not (terminated or truncated):
         try:
             if trouble is not None and not actions:
                 _check_usable(state, states[0], 0.0, info)
-            action = np.asarray(policy(state, rng), space.dtype)
+            action = np.array(policy(state, rng), space.dtype)
             action = _checked(action, space, len(actions))
-            state, reward, terminated, truncated, info = env.step(action)
+            state, reward, terminated, truncated, info = env.step(action.copy())
             if trouble is not None:
                 _check_usable(state, states[0], reward, info)
         except Exception as error:
@@ -241,10 +236,10 @@ def record_episode(
             terminated, truncated = False, True
             break
         if watch is not None:
-            watch(states[-1], action, float(reward), state, bool(terminated))
-        states.append(state)
+            watch(states[-1], action, float(reward), np.array(state), bool(terminated))
+        states.append(np.array(state))
         if clean:
-            clean.append(info["clean_state"])
+            clean.append(np.array(info["clean_state"]))
         actions.append(action)
         rewards.append(reward)
     return Episode(
@@ -258,6 +253,9 @@ def record_episode(
 
 
 def _checked(action: np.ndarray, space: gymnasium.spaces.Box, number: int) -> np.ndarray:
+    if action.shape == space.shape:  # bounds in float64 may lie inside those of float32
+        within = np.clip(action, space.low, space.high)
+        action = within if np.allclose(within, action, rtol=1e-6, atol=0.0) else action
     if not space.contains(action):
         raise BadActionError(
             f"step {number} the policy returned {_listed(action)}; actions must have shape "

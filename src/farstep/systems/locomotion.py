@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from farstep.signals import Signals
 from farstep.systems.mujoco_log import log_mujoco_warnings
 from farstep.systems.mujoco_oracle import MujocoOracle
-from farstep.systems.system import Action, State, System
+from farstep.systems.system import Action, State, System, forget
 
 _START_SPREAD = 0.1
 
@@ -87,6 +87,7 @@ swimmer = System(
     reward=partial(_forward_reward, speed=3, control_cost=1e-4),
     reset=_swimmer_reset,
     oracle=partial(_make_oracle, "Swimmer-v5", hidden=2),
+    adapt=forget,
 )
 
 half_cheetah = System(
@@ -112,4 +113,5 @@ half_cheetah = System(
     reward=partial(_forward_reward, speed=8, control_cost=0.1),
     reset=_half_cheetah_reset,
     oracle=partial(_make_oracle, "HalfCheetah-v5", hidden=1),
+    adapt=forget,
 )

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from farstep.errors import FarstepError, did_you_mean
 from farstep.policy import load_policy
-from farstep.systems.registry import import_attribute
+from farstep.systems.registry import import_attribute, names_code
 from farstep.systems.system import System
 
 Policy: TypeAlias = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -43,7 +43,7 @@ def policy_named(name: str, system: System) -> Policy:
         stored = load_policy(name)
         stored.check_fits(signals, system.name)
         return stored
-    if ":" in name:
+    if names_code(name):
         found: Policy = import_attribute(name, from_here=True)
         if not callable(found):
             raise FarstepError(f"policy '{name}' is a {type(found).__name__}, not a function.")

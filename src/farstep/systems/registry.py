@@ -84,9 +84,16 @@ def _registered_by(module: ModuleType) -> list[str]:
 
 def code_of(name: str | None) -> str:
     """Return what tells code of the user's own from the same after an edit; else nothing."""
-    if name is None or name in SYSTEMS or ":" not in name:
+    if name is None or not names_code(name):
         return ""
     return _digest(import_module_of(name, from_here=True))
+
+
+def names_code(name: str) -> bool:
+    """Return whether a name is module:attribute or module:id, rather than a path or a title."""
+    module, _, attribute = name.partition(":")
+    one_word = bool(attribute) and not any(letter.isspace() for letter in attribute)
+    return one_word and all(part.isidentifier() for part in module.split("."))
 
 
 @cache

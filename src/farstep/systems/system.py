@@ -36,6 +36,12 @@ def never(state: State, action: Action, next_state: State) -> Bool[Array, ""]:
     return jnp.array(False)
 
 
+def forget(system: "System") -> "System":
+    """Return a system whose options are other than usual: of its known parts no more is known."""
+    unknown = replace(system.signals, interval=None)
+    return replace(system, signals=unknown, reward=None, reset=None, oracle=None)
+
+
 @dataclass(frozen=True)
 class System:
     """A real system: how to run it, and the parts of it that are known rather than learned."""
@@ -61,7 +67,8 @@ class System:
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments for the environment; change them with `with_options`."""
     adapt: Callable[["System"], "System"] | None = None
-    """Makes the known parts agree with changed options, where they depend on them."""
+    """Makes the known parts agree with changed options, where they depend on them; `forget` says
+    that they are not known then."""
 
     def make(self) -> "gymnasium.Env[np.ndarray, np.ndarray]":
         """Make the environment, cut off after `episode_steps`."""
