@@ -69,7 +69,8 @@ class FitConfig:
 
     # The optimiser
     compositions: int = 40_000
-    """Updates times h, about, so that a fit costs the same for any h. Epochs, if given, count."""
+    """Updates times h, about, so that a fit without `settle` costs the same for any h. Epochs, if
+    given, count."""
     epochs: int | None = None
     """Passes over the data, at most, in place of a number of compositions."""
     batch: int = 256
