@@ -5,7 +5,7 @@ import pytest
 from farstep import files
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
-from farstep.files import check_output, nearby, publish
+from farstep.files import check_output, nearby, publish, remove_parts
 from farstep.model import load_model
 
 
@@ -103,3 +103,20 @@ def test_a_path_where_nothing_is_may_be_another(tmp_path: Path):
         load_model(tmp_path / "autoo")
     with pytest.raises(FarstepError, match="Did you mean 'cartpole-swingup/random'"):
         read("cartpole-swingup/rando")
+
+
+def test_what_is_being_written_is_not_taken_for_what_a_killed_write_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    left = tmp_path / ".model.killed.part"
+    left.mkdir()
+    write = files._write
+
+    def writing(path: Path, data: bytes) -> None:
+        write(path, data)
+        remove_parts(tmp_path)  # as another process would, which comes to the same folder
+
+    monkeypatch.setattr(files, "_write", writing)
+    publish(tmp_path / "model", {"": b"whole"})
+    assert (tmp_path / "model").read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

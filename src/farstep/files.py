@@ -55,9 +55,10 @@ def publish(path: Path, contents: Mapping[str, bytes], force: bool = False) -> N
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
             new = scratch / "new"
-            for name, data in contents.items():
-                _write(new / name if name else new, data)
-            _swap(new, path, scratch / "old")
+            with _held(scratch, fcntl.LOCK_EX):
+                for name, data in contents.items():
+                    _write(new / name if name else new, data)
+                _swap(new, path, scratch / "old")
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -109,9 +110,24 @@ def _lock_of(folder: Path, wait: bool) -> IO[str]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what writes that were killed have left in a directory."""
+    """Remove what writes that were killed have left in a directory; not what is being written."""
     for path in folder.glob(".*.part"):
-        shutil.rmtree(path, ignore_errors=True)
+        with (
+            contextlib.suppress(BlockingIOError, FileNotFoundError),
+            _held(path, fcntl.LOCK_EX | fcntl.LOCK_NB),
+        ):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(scratch: Path, how: int) -> Iterator[None]:
+    """Lock the directory of one write, so that no other process takes it for a killed one's."""
+    number = os.open(scratch, os.O_RDONLY)
+    try:
+        fcntl.flock(number, how)
+        yield
+    finally:
+        os.close(number)
 
 
 def _check_replaceable(path: Path, force: bool, names: Collection[str]) -> None:
