@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ from farstep.runs.board import Board, report_to
 from farstep.runs.describe import selected
 from farstep.runs.estimate import estimate
 from farstep.runs.makespan import Job, makespan
-from farstep.runs.pool import run_all
+from farstep.runs.pool import follow, run_all
 from farstep.runs.r2 import decoded, encoded
 from farstep.runs.run import Run, Runs, name_of
 from farstep.runs.scored_fit import ScoredFit
@@ -138,6 +138,23 @@ def test_what_a_run_needs_is_computed_first_and_once(tmp_path: Path):
     assert [found[run]["square"] for run in runs] == [29, 40]
     assert (Store(tmp_path).place(first) / "begun").read_text() == "."
     assert sweep(runs, Store(tmp_path), workers=1) == found
+
+
+def test_what_was_asked_for_first_is_begun_first_also_after_waiting():
+    begun, needs = [], {"agent": ["model"]}
+
+    def submit(item: str) -> Future[str]:
+        begun.append(item)
+        done: Future[str] = Future()
+        done.set_result(item)
+        return done
+
+    waiting = dict.fromkeys(["model", "agent", "other", "another"])
+    with Board(4) as board:
+        follow(waiting, {}, submit, lambda item: needs.get(item, []), board, at_once=1)
+    assert begun == ["model", "agent", "other", "another"]
+    jobs = [Job(1.0), Job(5.0, after=(0,)), Job(2.0), Job(2.0)]
+    assert makespan(jobs, 2) == 6.0  # the agent is not behind both others
 
 
 def test_a_sweep_survives_killed_workers(tmp_path: Path):

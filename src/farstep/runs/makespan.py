@@ -29,11 +29,11 @@ def makespan(jobs: Sequence[Job], workers: int) -> float:
     now = 0.0
     while ready or running:
         while ready and len(running) < workers:
-            number = ready.pop(0)
+            number = heapq.heappop(ready)  # what was asked for first
             heapq.heappush(running, (now + jobs[number].seconds, number))
         now, done = heapq.heappop(running)
         for number in followers[done]:
             waits[number] -= 1
             if waits[number] == 0:
-                ready.append(number)
+                heapq.heappush(ready, number)
     return now

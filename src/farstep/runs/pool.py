@@ -83,7 +83,7 @@ def _until_broken(
     told = (os.getpid(), board.folder)
     with ProcessPoolExecutor(count, context, initializer=_prepare, initargs=told) as pool:
         try:
-            follow(waiting, found, partial(pool.submit, work), needs, board)
+            follow(waiting, found, partial(pool.submit, work), needs, board, count)
         except FarstepError as error:
             if count > 1:  # said now: the others may take hours
                 board.say(f"{error} Waiting for what else is under way, which is kept.")
@@ -100,10 +100,13 @@ def follow(
     submit: Callable[[T], Future[R]],
     needs: Callable[[T], Collection[T]] | None,
     board: Board,
+    at_once: int | None = None,
 ) -> None:
     """Submit every item when what it needs is found, and move what is done to `found`.
 
-    What another process is at is left to it, and asked for again after a while.
+    What another process is at is left to it, and asked for again after a while. With `at_once` only
+    so many are submitted at a time: what was asked for first is begun first, also where it had to
+    wait for something.
     """
     begun: dict[Future[R], T] = {}
     elsewhere: dict[T, float] = {}
@@ -111,6 +114,8 @@ def follow(
         now = time.monotonic()
         under_way = set(begun.values())
         for item in [one for one in waiting if one not in under_way]:
+            if at_once is not None and len(begun) >= at_once:
+                break
             ready = needs is None or all(other in found for other in needs(item))
             if ready and now >= elsewhere.get(item, now):
                 begun[submit(item)] = item
