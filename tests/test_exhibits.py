@@ -13,7 +13,7 @@ import pytest
 from farstep.agents.config import AgentConfig
 from farstep.agents.curve import AgentCurve
 from farstep.errors import DivergedError, FarstepError
-from farstep.exhibits import demo, iterated_curves, search
+from farstep.exhibits import demo, iterated_curves, offline_table, search
 from farstep.exhibits.exhibit import PRESETS, Exhibit, Plan
 from farstep.exhibits.offline_agent import OfflineAgent
 from farstep.exhibits.reproduce import EXHIBITS, reproduce, what_is_missing
@@ -298,3 +298,25 @@ def test_the_demo_differs_in_the_objective_alone():
     one, four = demo.MODELS.values()
     assert dataclasses.replace(one, horizon=4, weights="decay:0.75") == four
     assert demo.EXHIBIT.runs(Plan("quick")) == demo.EXHIBIT.runs(Plan("paper"))
+
+
+def test_what_was_promised_stands_beside_what_was_earned():
+    table, plan = EXHIBITS["offline-table"], Plan("quick")
+    shown = table.show(plan, {run: _made_up(run) for run in table.runs(plan)})
+    promised = {row[0]: row[1] for row in shown.tables["promised"].rows}
+    # Seeds 0 and 1 of h = 4 earned 400 and 401, and were promised 1 each.
+    assert promised["h = 4, decay 0.75"] == "1 (400)"
+    diverged = {run: {**_made_up(run), "imagined_return": None} for run in table.runs(plan)}
+    assert table.show(plan, diverged).tables["promised"].rows[0][1] == "–"
+
+
+def test_our_recipe_with_one_step_costs_what_it_costs_with_its_own_horizon():
+    for budget in offline_table.BUDGETS.values():
+        models = offline_table.models(budget)
+        ours, one = models[offline_table.RECOMMENDED], models[offline_table.ONE_STEP]
+        same = dataclasses.replace(
+            one, horizon=ours.horizon, weights=ours.weights, compositions=ours.compositions
+        )
+        assert same == ours and one.horizon == 1
+        cost, other = (m.compositions * m.composition_cost for m in (ours, one))
+        assert other == pytest.approx(cost, rel=0.01)

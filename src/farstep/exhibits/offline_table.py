@@ -127,10 +127,13 @@ class OfflineTable:
     def show(self, plan: Plan, results: Results) -> Shown:
         """Return the table, a chart of it, and what h = 4 gains."""
         budget = plan.of(BUDGETS)
-        returns = {
-            cell: np.array([results[run]["return"] for run in runs], np.float64)
-            for cell, runs in agents(plan).items()
-        }
+        returns, promised = (
+            {
+                cell: np.array([results[run][name] for run in runs], np.float64)
+                for cell, runs in agents(plan).items()
+            }
+            for name in ("return", "imagined_return")
+        )
         datasets = budget.datasets
         numbers = {
             data: {
@@ -142,6 +145,7 @@ class OfflineTable:
             charts=[_chart(returns, datasets)],
             tables={
                 "returns": _table(returns, datasets),
+                "promised": _promised(promised, returns, datasets),
                 "comparison": _comparison(returns, datasets),
             },
             notes=[_said(budget)],
@@ -164,6 +168,27 @@ def _table(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str
             row.append("" if theirs is None else with_half(*theirs))
         rows.append(row)
     return Table("Real return ± Student's 90 % interval (Gaussian, as the paper's)", columns, rows)
+
+
+def _promised(
+    promised: Mapping[tuple[str, str], np.ndarray],
+    returns: Mapping[tuple[str, str], np.ndarray],
+    datasets: Sequence[str],
+) -> Table:
+    """Return what the models promised their agents, and how far from it each ended at most."""
+
+    def shown(data: str, line: str) -> str:
+        theirs, ours = promised[data, line], returns[data, line]
+        if np.isnan(theirs).any():  # what diverged promised nothing
+            return "–"
+        return f"{theirs.mean():.0f} ({np.abs(theirs - ours).max():.0f})"
+
+    rows = [
+        [line, *(shown(data, line) for data in datasets)]
+        for line in dict.fromkeys(line for _, line in returns)
+    ]
+    title = "Imagined return, and the largest distance of one agent's real return from its own"
+    return Table(title, ["model", *datasets], rows)
 
 
 def _comparison(returns: Mapping[tuple[str, str], np.ndarray], datasets: Sequence[str]) -> Table:
