@@ -284,7 +284,7 @@ def test_what_users_pass_by_mistake(tmp_path: Path):
 
 
 WRONG = """
-from farstep import Episode, Episodes, FarstepError, Signals, decay
+from farstep import Columns, Episode, Episodes, FarstepError, Signals, decay, read
 
 data = Episodes.from_list([Episode([[0.0]] * 3, [[0.0]] * 2)] * 5)
 for wrong in (
@@ -292,6 +292,8 @@ for wrong in (
     lambda: decay("a"),
     lambda: data.split(test="a"),
     lambda: Episodes.from_list([1]),
+    lambda: Columns(states="speed", actions=("u",)),
+    lambda: read(5),
 ):
     try:
         wrong()
@@ -308,4 +310,6 @@ def test_arguments_of_a_wrong_type_are_one_line():
         "decay needs a β above 0, not 'a'.",
         "test must be a share or a number of episodes, not 'a'.",
         "a int is no Episode(states=…, actions=…).",
+        "states must be a tuple, such as ('speed',), not a text.",
+        "a int is no path and no name of a shipped set.",
     ], done.stderr

@@ -14,6 +14,7 @@ import pytest
 
 from farstep import doctor as module
 from farstep.doctor import Finding, doctor
+from farstep.errors import FarstepError
 
 WHAT = ["Python", "packages", "accelerators", "threads", "writing", "pictures", "real systems",
         "shipped datasets", "a small fit", "extra sb3", "extra ray", "extra tune"]  # fmt: skip
@@ -128,7 +129,7 @@ def test_whatever_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, light: None
 
 @pytest.mark.parametrize(
     ("extra", "asked"),
-    [("sb3", "'stable-baselines3>=2.7' torch==2.13.0"), ("ray", "'ray>=2.50'"),
+    [("sb3", "'stable-baselines3>=2.7' torch==2.13.0"), ("ray", "'ray[client]>=2.50'"),
      ("tune", "'optuna>=4.5'")],
 )  # fmt: skip
 def test_a_missing_extra_is_a_note(monkeypatch: pytest.MonkeyPatch, extra: str, asked: str):
@@ -153,3 +154,12 @@ def test_the_command_says_what_to_do_and_how_it_ended(
     result = farstep("doctor", "--out", tmp_path)
     assert result.code == 1
     assert result.out.splitlines()[0] == "BAD   Python: 3.9.0 → use Python 3.11 or newer."
+
+
+def test_what_farstep_itself_says_is_no_reason_to_install_again():
+    def look() -> Finding:
+        raise FarstepError("JAX is set to float64; switch it off.")
+
+    found = module._safely("a small fit", look)
+    assert found.found == "JAX is set to float64; switch it off."
+    assert "install" not in found.advice

@@ -244,3 +244,22 @@ def test_too_few_episodes_to_split_are_told_what_to_do(farstep: Callable, tmp_pa
     done = farstep("score", "--data", tmp_path / "log.npz", "--horizon", 5)
     assert done.code == 2
     assert "--part all" in done.err
+
+
+def test_a_model_is_not_scored_in_other_units(cartpole: tuple[Episodes, Episodes]):
+    train, test = cartpole
+    fitted = fit(train, train, model="linear")
+    slow = dataclasses.replace(test, signals=dataclasses.replace(test.signals, interval=0.05))
+    with pytest.warns(DataWarning, match="is 0.01 s, one of the dataset 0.05 s"):
+        assert "oracle" not in [one.name for one in score(fitted, slow, 3).scores]
+    units = ("cm", *test.signals.state_units[1:])
+    other = dataclasses.replace(test, signals=dataclasses.replace(test.signals, state_units=units))
+    with pytest.raises(FarstepError, match=r"'x' is in m in model .* and in cm in the dataset"):
+        score(fitted, other, 3)
+
+
+def test_without_anything_that_varies_there_is_no_score(cartpole: tuple[Episodes, Episodes]):
+    _, test = cartpole
+    still = dataclasses.replace(test, states=np.ones_like(test.states), clean_states=None)
+    with pytest.raises(FarstepError, match="no state varies in these episodes"):
+        score([], still, 3)

@@ -125,3 +125,12 @@ def test_a_stored_policy_collects(tmp_path: Path):
     short = dataclasses.replace(system("pendulum-swingup"), episode_steps=5)
     recorded = collect(short, str(path), episodes=1)
     np.testing.assert_allclose(load_policy(path)(recorded.states[:-1]), recorded.actions, rtol=1e-5)
+
+
+def test_there_is_no_action_for_a_state_that_is_not_finite():
+    policy = Policy([(np.zeros((2, 1), np.float32), np.zeros(1))], SIGNALS)
+    assert np.isfinite(policy([0.0, 1.0])).all()
+    with pytest.raises(FarstepError, match="a state is not finite"):
+        policy([0.0, np.nan])
+    with pytest.raises(FarstepError, match="not finite"):
+        model().rollout([0.0, np.inf], np.zeros((3, 1)))

@@ -173,3 +173,22 @@ def test_a_missing_number_is_no_action(tmp_path: Path):
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "log.parquet")
     data = read(tmp_path / "log.parquet", Columns(states=("x",), actions=("u",), terminated="done"))
     assert data.terminated.tolist() == [True] and data.lengths.tolist() == [2]
+
+
+def test_a_rate_that_slows_down_is_told_from_gaps(tmp_path: Path):
+    times = [*(0.1 * n for n in range(60)), *(6 + 0.2 * n for n in range(30))]
+    rows = [f"{time},{n},0.5" for n, time in enumerate(times)]
+    log = _write(tmp_path / "log.csv", "\n".join(["t,x,u", *rows]) + "\n")
+    with pytest.warns(DataWarning, match="32% of the rows: the log seems to have several rates"):
+        read(log, Columns(states=("x",), actions=("u",), time="t"))
+
+
+def test_the_interval_is_as_exact_as_the_times(tmp_path: Path):
+    rows = [f"{1_772_000_000 + 0.1 * n:.3f},{n},0.5" for n in range(20)]
+    log = _write(tmp_path / "log.csv", "\n".join(["t,x,u", *rows]) + "\n")
+    assert read(log, Columns(states=("x",), actions=("u",), time="t")).signals.interval == 0.1
+
+
+def test_a_column_is_a_state_or_an_action():
+    with pytest.raises(FarstepError, match="'u' is named as a state and as an action"):
+        Columns(states=("x", "u"), actions=("u",))

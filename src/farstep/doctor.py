@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from farstep.errors import FarstepError, one_line
 from farstep.packages import EXTRAS
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def doctor(folder: Path = Path()) -> list[Finding]:
 def _safely(what: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
+    except FarstepError as error:  # which says what to do itself
+        return Finding(what, "bad", one_line(error), "do that, and look again.")
     except Exception as error:  # whatever it is, it is what has to be told
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return Finding(what, "bad", text, _AGAIN)

@@ -100,6 +100,8 @@ class Model:
                 f"states of shape {start.shape} and actions of shape {given.shape} do not fit; "
                 f"give states (…, {d}) and actions (…, steps, {k}) with the same leading axes."
             )
+        if not (np.isfinite(start).all() and np.isfinite(given).all()):
+            raise FarstepError("a state or an action is not finite; a rollout needs numbers.")
         check_word("propagation", propagation, get_args(Propagation))
         if steps == 0 or steps % stride:
             raise FarstepError(f"{steps} steps were asked for; give a multiple of {stride}.")

@@ -67,6 +67,8 @@ class Policy:
                 f"states of shape {x.shape} do not fit; this policy takes (…, "
                 f"{self.signals.num_states}): {', '.join(self.signals.state_names)}."
             )
+        if not np.isfinite(x).all():
+            raise FarstepError("a state is not finite: there is no action for it.")
         *hidden, (last, bias) = self.layers
         for weight, shift in hidden:
             x = _ACTIVATIONS[self.activation](x @ weight + shift)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from farstep.errors import FarstepError
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -27,6 +29,15 @@ class Columns:
     """True where the recording was cut off, on either of an episode's last two rows."""
     time: str | None = None
     """Time in seconds, or timestamps. A gap of over 1.5 typical intervals starts a new episode."""
+
+    def __post_init__(self) -> None:
+        for kind in ("states", "actions"):
+            given = getattr(self, kind)
+            if isinstance(given, str):
+                raise FarstepError(f"{kind} must be a tuple, such as ('{given}',), not a text.")
+        for name in self.actions:
+            if name in self.states:
+                raise FarstepError(f"column '{name}' is named as a state and as an action.")
 
     def names(self) -> list[str]:
         """Return all columns that are named."""

@@ -14,6 +14,10 @@ GAP = 1.5
 """A step in time longer than this many typical ones starts a new episode."""
 
 
+_MANY_GAPS = 0.05
+"""Of the rows, above which they are no gaps of a logger."""
+
+
 class Cuts(NamedTuple):
     """A table whose rows are grouped by episode."""
 
@@ -101,7 +105,10 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
             f"{seconds[wrong[0]]:.9g} to {seconds[wrong[0] + 1]:.9g}); sort the rows, or name the "
             "column that tells episodes apart."
         )
-    return float(np.median(steps[within]))
+    # As far as the times themselves are known: 0.1 s, not 0.0999999, between times of day.
+    digits = int(-np.log10(np.spacing(np.abs(seconds).max()))) - 1
+    middle = float(np.median(steps[within]))
+    return round(middle, digits) or middle
 
 
 def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, interval: float) -> Cuts:
@@ -111,8 +118,7 @@ def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, inter
         warnings.warn(
             f"{len(fast)} row(s) come less than {1 / GAP:.2g} of the typical interval of "
             f"{interval:.6g} s after the one before, the first at data row {fast[0] + 1}; a model "
-            "takes all steps as equally long. Bring the log to one rate, or mark its parts as "
-            "episodes.",
+            "takes all steps as equally long. Bring the log to one rate first.",
             DataWarning,
             stacklevel=2,
         )
@@ -126,9 +132,15 @@ def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, inter
     kept = np.repeat(rows >= 2, rows)
     dropped = int((~kept).sum())
     alone = f" ({dropped} lone row(s) between gaps dropped)" if dropped else ""
+    uneven = ""
+    if len(gaps) > max(10, _MANY_GAPS * len(table)):
+        uneven = (
+            f" That is {len(gaps) / len(table):.0%} of the rows: the log seems to have several "
+            "rates, or uneven time stamps; bring it to one rate first."
+        )
     warnings.warn(
         f"time jumps by more than {GAP:g} intervals of {interval:.6g} s at {len(gaps)} place(s), "
-        f"the first at data row {gaps[0] + 1}; each starts a new episode{alone}.",
+        f"the first at data row {gaps[0] + 1}; each starts a new episode{alone}.{uneven}",
         DataWarning,
         stacklevel=2,
     )

@@ -47,7 +47,8 @@ def read(path: Path, clip_actions: bool = False) -> Episodes:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except _UNREADABLE as error:
-        raise FarstepError(f"not readable as NPZ: {one_line(error)}") from error
+        why = "it is no archive of numbers" if isinstance(error, ValueError) else one_line(error)
+        raise FarstepError(f"not readable as NPZ: {why}.") from error
     missing = [name for name in _REQUIRED if name not in arrays]
     if missing:
         raise FarstepError(

@@ -33,6 +33,8 @@ def read(
         clip_actions: Move actions beyond their bounds to the nearest bound, with a warning;
             without it they are an error.
     """
+    if not isinstance(path, (str, Path)):
+        raise FarstepError(f"a {type(path).__name__} is no path and no name of a shipped set.")
     episodes = _read(Path(path), columns, clip_actions)
     return episodes.with_signals(signals, clip_actions) if signals else episodes
 

@@ -34,6 +34,7 @@ from farstep.report.score_page import score_page
 from farstep.report.scores import r2_chart, score_charts
 from farstep.report.static import save_chart
 from farstep.report.verdict import verdicts
+from farstep.scoring.blocks import varies
 from farstep.scoring.calibration import calibration
 from farstep.scoring.errors import errors, mean_r_squared
 from farstep.scoring.rewards import reward_r_squared
@@ -134,6 +135,10 @@ def score(
     check_precision()
     check_episodes(episodes)
     check_horizon(horizon, episodes.lengths)
+    lost = unresolved(episodes.states, episodes.row_offsets, episodes.signals.state_names)
+    states = episodes.states.astype(np.float64)
+    if not varies(states.var(axis=0), states.mean(axis=0)).any():
+        raise FarstepError(f"no state varies in these episodes, so there is no R². {lost}".strip())
     found = entries(models, episodes)
     if references:
         best = oracle(episodes, system)
@@ -152,7 +157,6 @@ def score(
         raise _users_own(error) from error
     constant = np.isnan(scores[0].r2_dimensions).all(axis=(0, 1))
     names = np.array(episodes.signals.state_names)[constant].tolist()
-    lost = unresolved(episodes.states, episodes.row_offsets, episodes.signals.state_names)
     notes = (*_notes(scores, names), *_origins(models, episodes), *([lost] if lost else []))
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=2)

@@ -27,7 +27,7 @@ def iteration_chart(
         for column, (label, style) in kinds.items():
             values = np.array([[row[column] for row in rows[:length]] for rows in seeds], float)
             if np.isfinite(values).any():
-                colour = COLOURS[0] if style == "solid" else COLOURS[1]
+                colour = COLOURS[2 * len(panels) + len(lines)]  # of its own: one legend for all
                 lines.append(Line.of_many(label, np.arange(length), values, colour, style))
         limits = (-0.5, 1.02) if what.startswith("R²") else None
         panels.append(Panel(what, lines, "epoch", what.split(" ")[0], y_range=limits))
