@@ -1,5 +1,6 @@
 """Logs of a user's own, as CSV and Parquet."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -179,12 +180,15 @@ def test_a_rate_that_slows_down_is_told_from_gaps(tmp_path: Path):
     times = [*(0.1 * n for n in range(60)), *(6 + 0.2 * n for n in range(30))]
     rows = [f"{time},{n},0.5" for n, time in enumerate(times)]
     log = _write(tmp_path / "log.csv", "\n".join(["t,x,u", *rows]) + "\n")
-    with pytest.warns(DataWarning, match="32% of the rows: the log seems to have several rates"):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         read(log, Columns(states=("x",), actions=("u",), time="t"))
+    told = "of the rows: the log seems to have several rates"
+    assert any(f"32% {told}" in str(one.message) for one in said)
 
 
 def test_the_interval_is_as_exact_as_the_times(tmp_path: Path):
-    rows = [f"{1_772_000_000 + 0.1 * n:.3f},{n},0.5" for n in range(20)]
+    rows = [f"{1_772_000_000 + 0.1 * n:.3f},{n},{0.5 if n < 19 else ''}" for n in range(20)]
     log = _write(tmp_path / "log.csv", "\n".join(["t,x,u", *rows]) + "\n")
     assert read(log, Columns(states=("x",), actions=("u",), time="t")).signals.interval == 0.1
 

@@ -135,11 +135,11 @@ def score(
     check_precision()
     check_episodes(episodes)
     check_horizon(horizon, episodes.lengths)
+    found = entries(models, episodes)
     lost = unresolved(episodes.states, episodes.row_offsets, episodes.signals.state_names)
     states = episodes.states.astype(np.float64)
     if not varies(states.var(axis=0), states.mean(axis=0)).any():
         raise FarstepError(f"no state varies in these episodes, so there is no R². {lost}".strip())
-    found = entries(models, episodes)
     if references:
         best = oracle(episodes, system)
         simple, last = baselines(episodes, train), [best] if best else []
