@@ -36,8 +36,8 @@ def run() -> Result:
              f"{middle:.2f} ({low:.2f} to {high:.2f})")
         )  # fmt: skip
     return Result(
-        how=f"Runs of `{PRESET}` with {SEEDS} seeds whose records tell how long they took, in hours "
-        "of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of a run "
+        how=f"Runs of `{PRESET}` with {SEEDS} seeds whose records tell how long they took, in "
+        "hours of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of a run "
         "that was killed and went on, only the last process is counted, so that the sums taken are "
         "too low; most ran beside other work on two cores, which makes them too high.",
         columns=("runs", "count", "taken", "expected", "ratio"),
