@@ -37,9 +37,9 @@ def run() -> Result:
         )  # fmt: skip
     return Result(
         how=f"Runs of `{PRESET}` with {SEEDS} seeds whose records tell how long they took, in "
-        "hours of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of a run "
-        "that was killed and went on, only the last process is counted, so that the sums taken are "
-        "too low; most ran beside other work on two cores, which makes them too high.",
+        "hours of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of a "
+        "run that was killed and went on, only the last process is counted, so that the sums taken "
+        "are too low; most ran beside other work on two cores, which makes them too high.",
         columns=("runs", "count", "taken", "expected", "ratio"),
         rows=rows,
     )
