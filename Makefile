@@ -18,8 +18,9 @@ demo: .venv/installed
 # `make test QUICKLY=` compiles everything as users do.
 QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
+# PyTorch has one thread in each: threads of several processes wait for each other on few cores.
 test: .venv/installed-dev
-	$(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
+	OMP_NUM_THREADS=1 $(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .
@@ -44,6 +45,7 @@ figures: .venv/installed
 	cp build/figures/score/r2.png build/figures/score/animation.gif docs/figures/
 
 docs: .venv/installed-dev
+	$(BIN)/python scripts/fill_tables.py
 	$(BIN)/mkdocs build --strict
 
 # The wheel in an empty environment, away from the source tree.

@@ -109,6 +109,27 @@ LOG = ("--states", "height", "--actions", "valve")
         (["data", "convert", "twice.csv", "x", *LOG], "two columns are called 'height'"),
         (["data", "convert", "semi.csv", "x", *LOG], "separated by semicolons"),
         (["data", "convert", "euro.csv", "x", *LOG], "decimal points"),
+        (
+            ["data", "convert", "log.csv", "x", *LOG, "--gap", "0.5"],
+            "gap must be a number above 1, not 0.5[.]$",
+        ),
+        (["data", "convert", "log.csv", "x", *LOG, "--gap", "3"], "need a column of times"),
+        (["collect", "Pendulm-v1", "--out", "x"], "Did you mean 'Pendulum-v1'"),
+        (["ftt"], "Unrecognized options: ftt; Available subcommands: collect, data, "),
+        (["data"], "{info, plot, convert, make, list}; see farstep data --help"),
+        (["fit", "good.npz"], "Missing from farstep fit: --out PATH; see farstep fit --help"),
+        (
+            ["fit", "good.npz", "--out", "x", "--depht", "3"],
+            "meant: --depth INT; see farstep fit --help",
+        ),
+        (["fit", "good.npz", "--out", "x", "--nosuch", "y" * 99], f"--nosuch, {'y' * 99}; see"),
+        (
+            ["collect", "nosuch", "--out", "x", "--horizon", "5"],
+            "options: --horizon 5; see farstep",
+        ),
+        (["collect", "cart-pole", "--out", "x"], "Did you mean 'cartpole-swingup'"),
+        (["fit", "good.npz", "--out", "x", "--depth", "a"], "--depth: it must be a whole number"),
+        (["fit", "good.npz", "--out", "x", "--target", "a"], "'--target'. Expected .*'delta'"),
     ],
 )
 def test_one_clear_line_and_exit_code_2(
@@ -284,6 +305,7 @@ def test_what_users_pass_by_mistake(tmp_path: Path):
 
 
 WRONG = """
+import numpy
 from farstep import Columns, Episode, Episodes, FarstepError, Signals, decay, read
 
 data = Episodes.from_list([Episode([[0.0]] * 3, [[0.0]] * 2)] * 5)
@@ -293,6 +315,9 @@ for wrong in (
     lambda: data.split(test="a"),
     lambda: Episodes.from_list([1]),
     lambda: Columns(states="speed", actions=("u",)),
+    lambda: Columns(("x",), ("u",), time="t", time_unit="sec"),
+    lambda: Columns(("x",), ("u",), time="t", gap="wide"),
+    lambda: Columns(("x",), ("u",), time="t", gap=numpy.float32(0.5)),
     lambda: read(5),
 ):
     try:
@@ -311,5 +336,8 @@ def test_arguments_of_a_wrong_type_are_one_line():
         "test must be a share or a number of episodes, not 'a'.",
         "a int is no Episode(states=…, actions=…).",
         "states must be a tuple, such as ('speed',), not a text.",
+        "there is no unit of time 'sec'. Did you mean 's'? Known: s, ms, us, ns, min, h.",
+        "gap must be a number above 1, not 'wide'.",
+        "gap must be a number above 1, not np.float32(0.5).",
         "a int is no path and no name of a shipped set.",
     ], done.stderr

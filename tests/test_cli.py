@@ -6,14 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 
 import farstep as package
 from farstep.agents.config import AgentConfig
-from farstep.cli import Command
+from farstep.cli import COMMANDS
+from farstep.cli.parsing import in_one_line
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
@@ -141,7 +141,7 @@ def test_list_and_systems_name_what_there_is(farstep: Callable):
 
 
 def test_help_is_complete_and_version_is_the_packages(farstep: Callable):
-    names = [get_args(one)[1].name for one in get_args(Command)]
+    names = list(COMMANDS)
     assert {"collect", "fit", "offline", "tune"} < set(names)
     shown = {}
     for command in (*((name,) for name in names), (), ("data", "convert"), ("data", "plot")):
@@ -194,3 +194,27 @@ def test_convert_does_not_rename_columns_that_have_other_places(farstep: Callabl
     )  # fmt: skip
     assert found.code == 2 and "give --states in that order" in found.err
     assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("box", "line"),
+    [
+        ("", ""),
+        ("something new\naltogether", "something new altogether"),
+        ("╭─ Oh ─╮\n│ No. │\n│ ──── │\n│ For full helptext, run farstep fit --help │\n╰─╯", "No"),
+        (
+            " Oh\n ----\n  Unrecognized options: ----- \n      a│b",
+            "Unrecognized options: ----- a│b",
+        ),
+        (
+            "╭─ Oh ─╮\n│ Perhaps you meant: │\n│     --a INT │\n│         in farstep x --help │\n"
+            "│     --b INT │\n│         Help. │\n│         in farstep fit --help │\n╰─╯",
+            "Perhaps you meant: --b INT",
+        ),
+    ],
+)
+def test_a_box_of_the_parser_on_one_line(box: str, line: str):
+    known = line and not line.startswith("something")
+    assert in_one_line(box, "farstep fit") == (
+        f"{line}; see farstep fit --help." if known else line
+    )

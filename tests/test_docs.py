@@ -1,5 +1,6 @@
 """The code blocks of the README and the documentation run, in order, page by page."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -134,3 +135,20 @@ def test_included_files_exist():
     for page in PAGES:
         for name in re.findall(r'--8<-- "([^"]+)"', _text(page)):
             assert (ROOT / name).exists(), f"{page}: {name}"
+
+
+def test_tables_are_those_that_commands_stored():
+    script = [sys.executable, ROOT / "scripts" / "fill_tables.py", "--check"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sum(_text(page).count("<!-- from ") for page in PAGES) > 40
+
+
+def test_a_table_without_an_end_takes_no_prose_with_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    fill = importlib.import_module("fill_tables")
+    start = "<!-- from LICENSE -->\n"
+    assert fill.filled(f"a\n{start}old\n<!-- end -->\nb\n").count("Apache License") > 0
+    for wrong in (f"{start}prose\n{start}\n<!-- end -->\n", f"  {start}\n<!-- end -->\n"):
+        with pytest.raises(ValueError, match="on a line of its own"):
+            fill.filled(wrong)

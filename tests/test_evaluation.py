@@ -19,6 +19,8 @@ from farstep.evaluation.evaluate import score
 from farstep.fitting.fit import fit
 from farstep.model import Model
 from farstep.report.animation import animation
+from farstep.report.score_table import score_tables
+from farstep.report.scores import score_charts
 from farstep.scoring.trajectories import trajectories
 from farstep.signals import Signals
 
@@ -98,13 +100,23 @@ def test_everything_is_written_and_says_the_same(
 def test_a_constant_dimension_is_left_out_and_said():
     rng = np.random.default_rng(0)
     states = np.stack([np.ones(61), rng.normal(size=61)], axis=1)
-    data = Episodes.from_list(
-        [Episode(states, np.zeros((60, 1)))], Signals(("level", "flow"), ("valve",))
-    )
+    signals = Signals(("level", "flow"), ("valve",), ("cm", "l/s"), interval=0.5)
+    data = Episodes.from_list([Episode(states, np.zeros((60, 1)))], signals)
     with pytest.warns(DataWarning, match="level does not vary"):
         found = score([], data, 5)
     assert np.isfinite(found["persistence"].r2).all()
     assert found.notes[0].startswith("level does not vary")
+    charts = {
+        chart.name: chart for chart in score_charts(found.scores, found.trajectories, found.signals)
+    }
+    titles = [panel.title for panel in charts["dimensions"].panels]
+    assert titles == ["level: does not vary", "flow"]
+    panels = charts["trajectories"].panels
+    assert [panel.title for panel in panels] == ["episode 0, step 27: level [cm]", "flow [l/s]"]
+    assert panels[0].y_range == pytest.approx((0.9, 1.1))
+    assert {panel.x_label for panel in panels} == {"steps ahead, each 0.5 s"}
+    rows = score_tables(found.scores, signals)[1].rows
+    assert [row[0] for row in rows] == ["level [cm]: persistence", "flow [l/s]: persistence"]
 
 
 def test_divergence_scores_as_such_and_is_said(cartpole: tuple[Episodes, Episodes], tmp_path: Path):
@@ -114,6 +126,8 @@ def test_divergence_scores_as_such_and_is_said(cartpole: tuple[Episodes, Episode
     assert found["wild"].r2[0, -1] == -np.inf
     assert found["wild"].falls_below(0.0) == 1
     assert found["wild"].variance is None
+    alone = score_charts(found.scores[-2:-1], found.trajectories, found.signals)[1]
+    assert not any("does not vary" in panel.title for panel in alone.panels)
     found.save(tmp_path / "wild")
     text = (tmp_path / "wild" / "scores.json").read_text()
     assert json.loads(text, parse_constant=lambda _: pytest.fail("not JSON"))

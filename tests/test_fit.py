@@ -194,6 +194,15 @@ def test_nothing_is_compiled_again_for_an_episode_more():
     assert programs(6) == programs(5)
 
 
+def test_weights_that_never_change_share_a_program():
+    def programs(weights: str) -> int:
+        fit(pendulum(3), pendulum(1), horizon=3, weights=weights, **TINY)
+        return train_part._cache_size()  # pyright: ignore
+
+    first = programs("decay:0.75")
+    assert first == programs("uniform") == programs("decay:0.3") == programs("explicit:1,0,2")
+
+
 def test_a_cosine_lets_updates_fall_to_nothing():
     changes = jnp.array([2.0])
     shares = [

@@ -2,13 +2,15 @@
 
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from farstep.datasets.columns import Columns
+from farstep.datasets.columns import Columns, TimeUnit
+from farstep.datasets.cutting import PER_SECOND
 from farstep.datasets.reading import read
 from farstep.errors import DataWarning, FarstepError
 
@@ -130,10 +132,12 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
             "'run' must hold numbers, but has 'b' on line",
         ),
         (LOG, Columns(("height",), ("valve",), time="t"), "does not increase at data row 4"),
-        (LOG, Columns(("height",), ("valve",), time="run"), "must hold seconds, or timestamps"),
+        (LOG, Columns(("height",), ("valve",), time="run"), "must hold numbers, or timestamps"),
         (LOG, Columns(("height",), ("speed",), terminated="done"), "middle of an episode"),
         (LOG, Columns(("height",), ("speed",), terminated="run"), "must hold true and false"),
         ("x,u\nm,V\n1,2\n", Columns(("x",), ("u",)), "has 'm' on line 2, perhaps of units"),
+        ("x,u\nm/s2,V\n1,2\n", Columns(("x",), ("u",)), "has 'm/s2' on line 2, perhaps of units"),
+        ("x,u\n2026-01-01,V\n", Columns(("x",), ("u",)), "has '2026-01-01' on line 2[.]"),
         ("x,u\n1,2\n3\n", Columns(("x",), ("u",)), "Expected 2 columns, got 1"),
         ("x,u\n", Columns(("x",), ("u",)), "no rows"),
         ("", Columns(("x",), ("u",)), "not readable as csv"),
@@ -161,7 +165,7 @@ def test_rows_that_come_too_soon_are_said(tmp_path: Path):
     with pytest.warns(DataWarning) as said:
         data = read(log, columns)
     assert any(
-        "49 row(s) come less than 0.67 of the typical interval" in str(one.message)
+        "49 row(s) come less than 0.67 or more than 1.5 of the typical interval" in str(one.message)
         and "data row 62" in str(one.message)
         for one in said
     )
@@ -196,3 +200,72 @@ def test_the_interval_is_as_exact_as_the_times(tmp_path: Path):
 def test_a_column_is_a_state_or_an_action():
     with pytest.raises(FarstepError, match="'u' is named as a state and as an action"):
         Columns(states=("x", "u"), actions=("u",))
+
+
+UNITS = {"s": 20.0, "ms": 0.02, "us": 2e-5, "ns": 2e-8, "min": 1200.0, "h": 72_000.0}
+
+
+@pytest.mark.parametrize("unit", get_args(TimeUnit))
+def test_times_in_any_unit(tmp_path: Path, unit: TimeUnit):
+    assert set(UNITS) == set(PER_SECOND) == set(get_args(TimeUnit))
+    text = "t,x,u\n" + "".join(f"{20 * n},{n},{0 if n < 4 else ''}\n" for n in range(5))
+    columns = Columns(states=("x",), actions=("u",), time="t", time_unit=unit)
+    data = read(_write(tmp_path / "log.csv", text), columns)
+    assert data.signals.interval == pytest.approx(UNITS[unit])
+
+
+def test_nanoseconds_since_1970(tmp_path: Path):
+    times = (1_700_000_000_000_000_000 + 20_000_000 * n for n in range(5))
+    text = "t,x,u\n" + "".join(f"{t},1,{0 if n < 4 else ''}\n" for n, t in enumerate(times))
+    columns = Columns(states=("x",), actions=("u",), time="t", time_unit="ns")
+    data = read(_write(tmp_path / "log.csv", text), columns)
+    assert data.signals.interval == pytest.approx(0.02)
+
+
+def test_what_counts_as_a_gap_can_be_said(tmp_path: Path):
+    rows = ((t, "" if t in (5, 9) else 0) for t in (0, 1, 2, 4, 5, 8, 9))
+    log = _write(tmp_path / "log.csv", "t,x,u\n" + "".join(f"{t},{t},{u}\n" for t, u in rows))
+    columns = Columns(states=("x",), actions=("u",), time="t", gap=2.5)
+    with pytest.warns(DataWarning) as said:
+        assert read(log, columns).lengths.tolist() == [4, 1]
+    notes = [str(one.message) for one in said]
+    assert any("more than 2.5 intervals of 1 s at 1 place(s)" in note for note in notes)
+    assert any("1 row(s) come less than 0.67 or more than 1.5" in note for note in notes)
+
+
+BLANKS = """
+ t ,x, u ,run, done
+2026-01-01 00:00:00, 1, 2,a, false
+ 2026-01-01 00:00:01,3, , a,true
+"""
+
+
+def test_blanks_around_names_and_values_do_not_count(tmp_path: Path):
+    log = _write(tmp_path / "log.csv", BLANKS)
+    for name in ("u", " u "):
+        columns = Columns(("x",), (name,), episode="run", terminated="done", time="t")
+        data = read(log, columns)
+        assert data.states.tolist() == [[1.0], [3.0]] and data.actions.tolist() == [[2.0]]
+        assert data.terminated.tolist() == [True] and data.signals.interval == 1.0
+        assert data.signals.action_names == (name,)
+
+
+def test_names_that_differ_in_blanks_alone(tmp_path: Path):
+    log = _write(tmp_path / "log.csv", "x, x,u,v , v\n1,5,2,1,1\n3,6,,1,1\n")
+    assert read(log, Columns(("x",), ("u",))).states.tolist() == [[1.0], [3.0]]
+    assert read(log, Columns((" x",), ("u",))).states.tolist() == [[5.0], [6.0]]
+    with pytest.raises(FarstepError, match="two columns are called 'v'"):
+        read(log, Columns(("v",), ("u",)))
+    with pytest.raises(FarstepError, match="named twice, with and without blanks"):
+        read(_write(tmp_path / "one.csv", "x , u\n1,2\n3,\n"), Columns(("x", "x "), ("u",)))
+
+
+def test_a_name_on_two_lines(tmp_path: Path):
+    log = _write(tmp_path / "log.csv", 'u,"x\nm"\n1,2\n,4\n')
+    assert read(log, Columns(("x\nm",), ("u",))).states.tolist() == [[2.0], [4.0]]
+
+
+@pytest.mark.parametrize("gap", [1.0, float("nan"), float("inf")])
+def test_a_gap_is_longer_than_an_interval(gap: float):
+    with pytest.raises(FarstepError, match=f"gap must be a number above 1, not {gap}"):
+        Columns(("x",), ("u",), time="t", gap=gap)

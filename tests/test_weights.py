@@ -24,6 +24,18 @@ def test_weights_are_positive_and_sum_to_one(given: object):
     assert (weights > 0).all()
 
 
+@pytest.mark.parametrize("given", ["uniform", "auto", "decay:0.3", "explicit:1,2,3"])
+def test_fixed_weights_do_not_depend_on_losses(given: str):
+    fixed = profile(given).fixed(3)
+    assert fixed is not None
+    np.testing.assert_array_equal(fixed, _weights(given, [0.1, 0.5, 30.0], [3.0, 0.0, -1.0]))
+
+
+@pytest.mark.parametrize("given", ["proportional", "learned", "learned:0.1", jnp.ones_like])
+def test_weights_that_change_are_not_fixed(given: object):
+    assert profile(given).fixed(3) is None  # type: ignore[arg-type]
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.floats(0.01, 20.0), st.integers(1, 100))
 def test_decay_is_a_power_of_beta_for_any_beta(beta: float, horizon: int):

@@ -83,6 +83,12 @@ class Signals:
         """Dimensions of the action."""
         return len(self.action_names)
 
+    @property
+    def state_labels(self) -> list[str]:
+        """Each state's name with its unit, where there is one: `speed [m/s]`."""
+        pairs = zip(self.state_names, self.state_units, strict=True)
+        return [f"{name} [{unit}]" if unit else name for name, unit in pairs]
+
     def outside_bounds(self, actions: Float[np.ndarray, "n k"]) -> Bool[np.ndarray, "n k"]:
         """Mark the actions beyond their bounds by more than float32 rounding."""
         low, high = np.array(self.action_low), np.array(self.action_high)

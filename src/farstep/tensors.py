@@ -15,6 +15,7 @@ from farstep.errors import FarstepError, one_line
 from farstep.files import nearby
 
 T = TypeVar("T")
+_SUFFIX = ".safetensors"
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError)
 """What is raised where a header is whole, but not what it should be."""
 
@@ -41,7 +42,12 @@ def decode(path: Path, what: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         *(OSError, ValueError, KeyError, TypeError, RecursionError),
         safetensors.SafetensorError,
     ) as error:
-        raise FarstepError(f"{path} is not a readable {what}: {one_line(error)}") from error
+        kind = (
+            ""
+            if path.suffix.lower() == _SUFFIX or path.is_dir()
+            else f" (it does not end in {_SUFFIX})"
+        )
+        raise FarstepError(f"{path} is not a readable {what}{kind}: {one_line(error)}") from error
     if not isinstance(header, dict):
         raise FarstepError(f"{path} was not written by Farstep; it is no {what}.")
     numbers = digest(arrays)

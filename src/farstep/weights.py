@@ -30,6 +30,11 @@ class Profile(abc.ABC):
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return the weights, from the running losses or the trained `logits`."""
 
+    def fixed(self, horizon: int) -> Losses | None:
+        """Return the weights of a profile that never changes; None of one that does."""
+        del horizon
+        return None
+
     def penalty(self, weights: Losses) -> Float[Array, ""]:
         """Return what is added to the objective for these weights."""
         del weights
@@ -50,8 +55,16 @@ class Profile(abc.ABC):
         return ""
 
 
+class Fixed(Profile):
+    """Weights that depend on nothing but the horizon."""
+
+    def fixed(self, horizon: int) -> Losses:
+        """Return them."""
+        return self.weights(jnp.ones(horizon), jnp.zeros(horizon))
+
+
 @dataclass(frozen=True)
-class Uniform(Profile):
+class Uniform(Fixed):
     """1/h each."""
 
     @property
@@ -76,7 +89,7 @@ class Auto(Uniform):
 
 
 @dataclass(frozen=True)
-class Decay(Profile):
+class Decay(Fixed):
     """Proportional to β^j: below 1 the near horizons count more, above 1 the far ones."""
 
     beta: float
@@ -97,7 +110,7 @@ class Decay(Profile):
 
 
 @dataclass(frozen=True)
-class Explicit(Profile):
+class Explicit(Fixed):
     """Given weights, one for each horizon, scaled to sum to one."""
 
     alphas: tuple[float, ...]

@@ -3,9 +3,6 @@
 import os
 import sys
 import warnings
-from typing import Annotated
-
-import tyro
 
 from farstep.cli.collect import Collect
 from farstep.cli.data import Data
@@ -13,6 +10,7 @@ from farstep.cli.doctor import Doctor
 from farstep.cli.fit import Fit
 from farstep.cli.iterate import Iterate
 from farstep.cli.offline import Offline
+from farstep.cli.parsing import parse
 from farstep.cli.report import Report
 from farstep.cli.reproduce import Reproduce
 from farstep.cli.runs import Runs
@@ -23,22 +21,21 @@ from farstep.cli.tune import Tune
 from farstep.errors import DataWarning, FarstepError
 from farstep.processes import STOPPED, ctrl_c_ends_at_once
 
-Command = (
-    Annotated[Collect, tyro.conf.subcommand("collect")]
-    | Annotated[Data, tyro.conf.subcommand("data")]
-    | Annotated[Doctor, tyro.conf.subcommand("doctor")]
-    | Annotated[Fit, tyro.conf.subcommand("fit")]
-    | Annotated[Iterate, tyro.conf.subcommand("iterate")]
-    | Annotated[Offline, tyro.conf.subcommand("offline")]
-    | Annotated[Report, tyro.conf.subcommand("report")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Runs, tyro.conf.subcommand("runs")]
-    | Annotated[Score, tyro.conf.subcommand("score")]
-    | Annotated[Systems, tyro.conf.subcommand("systems")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Tune, tyro.conf.subcommand("tune")]
-)
-
+COMMANDS = {
+    "collect": Collect,
+    "data": Data,
+    "doctor": Doctor,
+    "fit": Fit,
+    "iterate": Iterate,
+    "offline": Offline,
+    "report": Report,
+    "reproduce": Reproduce,
+    "runs": Runs,
+    "score": Score,
+    "systems": Systems,
+    "train": Train,
+    "tune": Tune,
+}
 _ABOUT = (
     "One-step dynamics models that stay accurate many steps ahead. "
     "`farstep --version` prints the version."
@@ -53,16 +50,7 @@ def main() -> None:
         print(__version__)
         return
     try:
-        command = tyro.cli(
-            Command,  # type: ignore[arg-type]
-            prog="farstep",
-            description=_ABOUT,
-            config=(
-                tyro.conf.FlagCreatePairsOff,
-                tyro.conf.OmitArgPrefixes,
-                tyro.conf.OmitSubcommandPrefixes,
-            ),
-        )
+        command = parse(COMMANDS, _ABOUT)
         with warnings.catch_warnings(), ctrl_c_ends_at_once():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = _note

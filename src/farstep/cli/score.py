@@ -44,7 +44,7 @@ class Score:
     """Whose simulator is the oracle (a name or module:attribute), if the dataset does not come from
     one of Farstep's systems."""
     references: bool = True
-    """Score the baselines and the oracle too."""
+    """Whether baselines and the oracle are scored too."""
     out: Path | None = None
     """Directory for numbers, pictures and page; by default a new one called score."""
     force: bool = False

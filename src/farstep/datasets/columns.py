@@ -1,8 +1,13 @@
 """What the columns of a log mean."""
 
+import math
 from dataclasses import dataclass
+from numbers import Real
+from typing import Literal, get_args
 
-from farstep.errors import FarstepError
+from farstep.errors import FarstepError, did_you_mean
+
+TimeUnit = Literal["s", "ms", "us", "ns", "min", "h"]
 
 
 @dataclass(frozen=True)
@@ -28,13 +33,24 @@ class Columns:
     truncated: str | None = None
     """True where the recording was cut off, on either of an episode's last two rows."""
     time: str | None = None
-    """Time in seconds, or timestamps. A gap of over 1.5 typical intervals starts a new episode."""
+    """Time as numbers, or timestamps. A gap starts a new episode."""
+    time_unit: TimeUnit = "s"
+    """What the numbers of the time column count; timestamps say it themselves."""
+    gap: float = 1.5
+    """A step in time longer than this many typical ones is a gap; more than 1."""
 
     def __post_init__(self) -> None:
         for kind in ("states", "actions"):
             given = getattr(self, kind)
             if isinstance(given, str):
                 raise FarstepError(f"{kind} must be a tuple, such as ('{given}',), not a text.")
+        if self.time_unit not in get_args(TimeUnit):
+            known = did_you_mean(self.time_unit, get_args(TimeUnit))
+            raise FarstepError(f"there is no unit of time {self.time_unit!r}. {known}")
+        if not isinstance(self.gap, Real) or not 1 < float(self.gap) < math.inf:
+            raise FarstepError(f"gap must be a number above 1, not {self.gap!r}.")
+        if self.time is None and (self.gap, self.time_unit) != (Columns.gap, Columns.time_unit):
+            raise FarstepError("a gap and a unit of time need a column of times (time=…, --time).")
         for name in self.actions:
             if name in self.states:
                 raise FarstepError(f"column '{name}' is named as a state and as an action.")

@@ -1,5 +1,6 @@
 """Cutting the rows of a log into episodes: by an episode column, and at gaps in time."""
 
+import contextlib
 import warnings
 from typing import NamedTuple
 
@@ -7,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
+from farstep.datasets.columns import Columns
 from farstep.errors import DataWarning, FarstepError
 
-_PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
-GAP = 1.5
-"""A step in time longer than this many typical ones starts a new episode."""
-
-
+PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60, "h": 1 / 3600}
+_UNEVEN = 1.5
+"""Steps in time that are so many times longer or shorter than usual: the log has several rates."""
 _MANY_GAPS = 0.05
 """Of the rows, above which they are no gaps of a logger."""
 
@@ -30,8 +30,9 @@ class Cuts(NamedTuple):
     """The typical time step, if there is a time column."""
 
 
-def cut_into_episodes(table: pa.Table, episode: str | None, time: str | None) -> Cuts:
+def cut_into_episodes(table: pa.Table, columns: Columns) -> Cuts:
     """Group the rows by an episode column, and cut where time jumps."""
+    episode, time = columns.episode, columns.time
     starts = np.array([0])
     if episode is not None:
         table, starts = _grouped(table, episode)
@@ -42,11 +43,18 @@ def cut_into_episodes(table: pa.Table, episode: str | None, time: str | None) ->
             f"episode {which} has one row and so no transition; each needs at least two rows "
             f"({len(short)} such episode(s))."
         )
+    uncut = Cuts(table, starts, np.zeros(len(starts), bool), None)
     if time is None:
-        return Cuts(table, starts, np.zeros(len(starts), bool), None)
-    seconds = _seconds(table.column(time), time)
+        return uncut
+    seconds = _seconds(table.column(time), time, columns.time_unit)
     interval = _interval(seconds, starts, time)
-    return _cut_at_gaps(table, starts, seconds, interval)
+    took = np.diff(seconds, prepend=seconds[0]) / interval
+    took[starts] = 1.0
+    _warn_of_uneven_rows(took, interval, columns.gap)
+    gaps = np.flatnonzero(took > columns.gap)
+    if len(gaps) == 0:
+        return uncut._replace(interval=interval)
+    return _cut_at(gaps, f"{columns.gap:g} intervals of {interval:.6g} s", table, starts, interval)
 
 
 def _grouped(table: pa.Table, episode: str) -> tuple[pa.Table, np.ndarray]:
@@ -79,15 +87,19 @@ def _changes(numbers: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
 
 
-def _seconds(column: pa.ChunkedArray, name: str) -> Float[np.ndarray, " rows"]:
+def _seconds(column: pa.ChunkedArray, name: str, unit: str) -> Float[np.ndarray, " rows"]:
+    if pa.types.is_string(column.type):
+        with contextlib.suppress(pa.ArrowException):
+            column = column.cast(pa.timestamp("ns"))
     if pa.types.is_timestamp(column.type):
-        return column.cast(pa.int64()).to_numpy() / _PER_SECOND[column.type.unit]
+        return column.cast(pa.int64()).to_numpy() / PER_SECOND[column.type.unit]
     try:
-        return column.cast(pa.float64()).to_numpy()
+        # Not exactly: nanoseconds of the day are more than float64 can count.
+        return column.cast(pa.float64(), safe=False).to_numpy() / PER_SECOND[unit]
     except pa.ArrowException as error:
         raise FarstepError(
-            f"time column '{name}' holds {column.type}s; it must hold seconds, or timestamps such "
-            "as 2026-01-31 12:00:00.5."
+            f"time column '{name}' holds {column.type}s; it must hold numbers, or timestamps "
+            "such as 2026-01-31 12:00:00.5."
         ) from error
 
 
@@ -102,8 +114,8 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
     if len(wrong):
         raise FarstepError(
             f"time column '{name}' does not increase at data row {int(wrong[0]) + 2} (from "
-            f"{seconds[wrong[0]]:.9g} to {seconds[wrong[0] + 1]:.9g}); sort the rows, or name the "
-            "column that tells episodes apart."
+            f"{seconds[wrong[0]]:.9g} to {seconds[wrong[0] + 1]:.9g} s); sort the rows, or name "
+            "the column that tells episodes apart."
         )
     # As far as the times themselves are known: 0.1 s, not 0.0999999, between times of day.
     digits = int(-np.log10(np.spacing(np.abs(seconds).max()))) - 1
@@ -111,21 +123,24 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
     return round(middle, digits) or middle
 
 
-def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, interval: float) -> Cuts:
-    times = np.diff(seconds)
-    fast = np.setdiff1d(np.flatnonzero(times * GAP < interval) + 1, starts)
-    if len(fast):
+def _warn_of_uneven_rows(took: np.ndarray, interval: float, gap: float) -> None:
+    """Say which rows come too soon or late after the one before, in intervals, but at no gap."""
+    uneven = np.flatnonzero((took * _UNEVEN < 1) | ((took > _UNEVEN) & (took <= gap)))
+    if len(uneven):
         warnings.warn(
-            f"{len(fast)} row(s) come less than {1 / GAP:.2g} of the typical interval of "
-            f"{interval:.6g} s after the one before, the first at data row {fast[0] + 1}; a model "
-            "takes all steps as equally long. Bring the log to one rate first.",
+            f"{len(uneven)} row(s) come less than {1 / _UNEVEN:.2g} or more than {_UNEVEN:g} of "
+            f"the typical interval of {interval:.6g} s after the one before, the first at data row "
+            f"{uneven[0] + 1}; a model takes all steps as equally long. Bring the log to one rate "
+            "first.",
             DataWarning,
             stacklevel=2,
         )
-    jumps = np.flatnonzero(times > GAP * interval) + 1
-    gaps = np.setdiff1d(jumps, starts)
-    if len(gaps) == 0:
-        return Cuts(table, starts, np.zeros(len(starts), bool), interval)
+
+
+def _cut_at(
+    gaps: np.ndarray, which: str, table: pa.Table, starts: np.ndarray, interval: float
+) -> Cuts:
+    """Cut before these rows as well, drop what has no transition, and say so."""
     starts = np.union1d(starts, gaps)
     rows = np.diff(starts, append=len(table))
     by_gap = np.isin(starts + rows, gaps)[rows >= 2]
@@ -139,8 +154,8 @@ def _cut_at_gaps(table: pa.Table, starts: np.ndarray, seconds: np.ndarray, inter
             "rates, or uneven time stamps; bring it to one rate first."
         )
     warnings.warn(
-        f"time jumps by more than {GAP:g} intervals of {interval:.6g} s at {len(gaps)} place(s), "
-        f"the first at data row {gaps[0] + 1}; each starts a new episode{alone}.{uneven}",
+        f"time jumps by more than {which} at {len(gaps)} place(s), the first at data row "
+        f"{gaps[0] + 1}; each starts a new episode{alone}.{uneven}",
         DataWarning,
         stacklevel=2,
     )

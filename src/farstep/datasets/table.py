@@ -5,13 +5,14 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -37,19 +38,26 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
     """Read a CSV or Parquet file; without `columns`, one that Farstep wrote or one like it."""
     csv = path.suffix.lower() == ".csv"
     try:
-        schema = _csv_schema(path) if csv else pyarrow.parquet.read_schema(path)
+        names = _csv_names(path) if csv else pyarrow.parquet.read_schema(path).names
         meaning = columns or Columns()
         if not meaning.states and not meaning.actions:
-            meaning = _own_columns(schema.names, meaning)
-        _check_names(meaning, schema.names)
-        extra = [] if columns else [n for n in schema.names if n.startswith((_CLEAN, _HEADER))]
-        wanted = list(dict.fromkeys([*meaning.names(), *extra]))
+            meaning = _own_columns(names, meaning)
+        _check_names(meaning, names)
+        extra = [] if columns else [n for n in names if n.startswith((_CLEAN, _HEADER))]
+        wanted = dict.fromkeys([*meaning.names(), *extra])
+        written = {_as_written(name, names): name for name in wanted}
+        if len(written) < len(wanted):
+            raise FarstepError("a column is named twice, with and without blanks around its name.")
         if csv:
-            table = _read_csv(path, schema.names, wanted, meaning)
+            table = _read_csv(path, names, written, meaning)
         else:
             table = pyarrow.parquet.read_table(
-                path, columns=wanted, page_checksum_verification=True
+                path, columns=list(written), page_checksum_verification=True
             )
+        meant = [written[name] for name in table.column_names]
+        table = table.rename_columns(meant).replace_schema_metadata(table.schema.metadata)
+        if csv:
+            _check_states(table, meaning.states)
     except (pa.ArrowException, OSError) as error:
         raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
     header = {} if columns else _header(table)
@@ -58,7 +66,7 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
     return _to_episodes(table, meaning, header, clip_actions)
 
 
-def _csv_schema(path: Path) -> pa.Schema:
+def _csv_names(path: Path) -> list[str]:
     with path.open(encoding="utf-8", errors="replace") as file:
         head = file.readline(10_000)
     if ";" in head and "," not in head:
@@ -67,28 +75,51 @@ def _csv_schema(path: Path) -> pa.Schema:
             "with decimal points."
         )
     with pyarrow.csv.open_csv(path) as reader:
-        return reader.schema
+        return reader.schema.names
 
 
-def _read_csv(path: Path, names: list[str], wanted: list[str], meaning: Columns) -> pa.Table:
+def _as_written(name: str, names: Sequence[str]) -> str:
+    """Return a column's name as it is in the file, where blanks may stand around it."""
+    return name if name in names else next((n for n in names if n.strip() == name), name)
+
+
+def _read_csv(
+    path: Path, names: Sequence[str], written: Mapping[str, str], meaning: Columns
+) -> pa.Table:
+    """Read columns by their names in the file; blanks around what is in them do not count."""
     # Numbers are float64 whatever they look like: as an integer, -0 would lose its sign.
-    numbers = [*meaning.states, *meaning.actions, *([meaning.reward] if meaning.reward else [])]
-    numbers += [name for name in wanted if name.startswith(_CLEAN)]
-    options = pyarrow.csv.ConvertOptions(
-        include_columns=wanted, column_types=dict.fromkeys(numbers, pa.float64())
-    )
+    numbers = {*meaning.states, *meaning.actions, meaning.reward}
+    types = {
+        name: pa.float64()
+        for name, meant in written.items()
+        if meant in numbers or meant.startswith(_CLEAN)
+    }
     try:
-        table = pyarrow.csv.read_csv(path, convert_options=options)
-        _check_states(table, meaning.states)
-        return table
+        table = _csv_columns(path, list(written), types)
     except pa.ArrowInvalid as error:
         found = re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", one_line(error))
         if found is None:
             raise
         name, value = names[int(found[1])], found[2]
+        where = _where(path, name, value)
         raise FarstepError(
-            f"column '{name}' must hold numbers, but has '{value}'{_where(path, name, value)}."
+            f"column '{name.strip()}' must hold numbers, but has '{value}'{where}."
         ) from error
+    trimmed = pc.utf8_trim_whitespace  # pyright: ignore[reportAttributeAccessIssue]
+    return pa.table(
+        {
+            name: trimmed(column) if pa.types.is_string(column.type) else column
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+
+
+def _csv_columns(path: Path, names: list[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+    empty = [*pyarrow.csv.ConvertOptions().null_values, " "]
+    options = pyarrow.csv.ConvertOptions(
+        include_columns=names, column_types=dict(types), null_values=empty
+    )
+    return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 def _check_states(table: pa.Table, names: Sequence[str]) -> None:
@@ -105,12 +136,12 @@ def _check_states(table: pa.Table, names: Sequence[str]) -> None:
 
 def _where(path: Path, name: str, value: str) -> str:
     """Return the line of a CSV file that has a value in a column, in words."""
-    options = pyarrow.csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-    column = pyarrow.csv.read_csv(path, convert_options=options).column(name).to_pylist()
+    column = _csv_columns(path, [name], {name: pa.string()}).column(name).to_pylist()
     if value not in column:
         return ""
     line = column.index(value) + 2
-    return f" on line {line}" + (", perhaps of units, which has to go" if line == 2 else "")
+    units = line == 2 and not value.lstrip("+-")[:1].isdigit()
+    return f" on line {line}" + (", perhaps of units, which has to go" if units else "")
 
 
 def encode_parquet(episodes: Episodes) -> bytes:
@@ -184,7 +215,7 @@ def _to_episodes(
         raise FarstepError("the table has no rows.")
     if header:
         columns = _in_order_of(header, columns, table.column_names)
-    table, starts, by_gap, interval = cut_into_episodes(table, columns.episode, columns.time)
+    table, starts, by_gap, interval = cut_into_episodes(table, columns)
     last = np.append(starts[1:], len(table)) - 1
     steps = np.ones(len(table), bool)
     steps[last] = False
@@ -287,11 +318,13 @@ def _own_columns(names: Sequence[str], given: Columns) -> Columns:
 
 
 def _check_names(columns: Columns, names: Sequence[str]) -> None:
+    stripped = [name.strip() for name in names]
     for name in columns.names():
-        if list(names).count(name) > 1:
+        offered = names if name in names else stripped
+        if list(offered).count(name) > 1:
             raise FarstepError(f"two columns are called '{name}'; give them different names.")
-        if name not in names:
-            raise FarstepError(f"there is no column '{name}'. {did_you_mean(name, names)}")
+        if name not in offered:
+            raise FarstepError(f"there is no column '{name}'. {did_you_mean(name, stripped)}")
     if not columns.states or not columns.actions:
         raise FarstepError("give at least one state column and one action column.")
 

@@ -205,8 +205,8 @@ def _notes(scores: Sequence[Score], constant: Sequence[str]) -> list[str]:
     notes = []
     if constant:
         notes.append(
-            f"{', '.join(constant)} does not vary in these episodes and has no R²; it is left out "
-            "of the means."
+            f"{', '.join(constant)} does not vary in these episodes by as much as a millionth of "
+            "its size: no R² of it, and none in the means."
         )
     notes += [
         f"'{one.name}' diverges: from step {one.diverged} on, some predictions are not "

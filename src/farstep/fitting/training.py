@@ -21,7 +21,7 @@ from farstep.fitting.optimiser import along_cosine, running_average
 from farstep.objective import Objective, horizon_losses
 from farstep.programs import room_for
 from farstep.rollout import action_blocks, observe
-from farstep.weights import Profile
+from farstep.weights import Profile, Uniform
 from farstep.windows import Windows
 
 _NOISE = 2
@@ -168,11 +168,14 @@ def train_epoch(
     sizes = batch_sizes(len(chosen), recipe.batch)
     updates, horizon = sum(count for _, count in sizes), len(state.losses)
     keys = jax.random.split(update_key, (room_for(updates), horizon))
+    # Weights that never change are numbers that go into a program which all of them share.
+    fixed = recipe.profile.fixed(horizon)
+    program = recipe if fixed is None else recipe._replace(profile=Uniform())
     sums = Sums(jnp.zeros(horizon), jnp.zeros(()), jnp.zeros(horizon, bool))
     used = done = 0
     for size, count in sizes:
         part = Part(order, keys, *(jnp.asarray(n, jnp.int32) for n in (used, done, count)))
-        state, sums = train_part(state, sums, dynamics, windows, part, total, size, recipe)
+        state, sums = train_part(state, sums, dynamics, windows, part, total, fixed, size, program)
         used, done = used + size * count, done + count
     weights = current_weights(recipe.profile, state)
     record = EpochRecord(sums.losses / done, weights, sums.gradient_norm / done, sums.not_finite)
@@ -187,16 +190,20 @@ def train_part(
     windows: Windows,
     part: Part,
     total: Float[Array, ""] | None,
+    fixed: Float[Array, " h"] | None,
     size: int,
     recipe: Recipe,
 ) -> tuple[TrainingState, Sums]:
-    """Make the updates of one size; how many is no part of the compiled program."""
+    """Make the updates of one size; how many is no part of the compiled program.
+
+    Nor are `fixed` weights, which take the place of the profile's.
+    """
 
     def once(number: Int[Array, ""], carry: tuple[TrainingState, Sums]) -> tuple:
         state, sums = carry
         index = jax.lax.dynamic_slice_in_dim(part.order, part.used + number * size, size)
         state, (losses, norm) = _update(
-            state, dynamics, windows, index, part.keys[part.done + number], recipe, total
+            state, dynamics, windows, index, part.keys[part.done + number], recipe, total, fixed
         )
         bad = jnp.where(sums.not_finite.any(), sums.not_finite, ~jnp.isfinite(losses))
         return state, Sums(sums.losses + losses, sums.gradient_norm + norm, bad)
@@ -219,6 +226,7 @@ def _update(
     keys: Key[Array, " h"],
     recipe: Recipe,
     total: Float[Array, ""] | None,
+    fixed: Float[Array, " h"] | None,
 ) -> tuple[TrainingState, tuple[Float[Array, " h"], Float[Array, ""]]]:
     """Move the weights once; return the losses and the gradient's norm beside the new state."""
     states, actions = windows.gather(index)
@@ -250,7 +258,7 @@ def _update(
         )
         losses = losses.mean(axis=1)
         running = running_losses(state.losses, losses, state.updates)
-        weights = recipe.profile.weights(running, trained.logits)
+        weights = recipe.profile.weights(running, trained.logits) if fixed is None else fixed
         if not recipe.profile.trained:
             weights = jax.lax.stop_gradient(weights)
         return weights @ losses + recipe.profile.penalty(weights), (losses, running, statistics)

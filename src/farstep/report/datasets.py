@@ -72,10 +72,7 @@ def states_figure(datasets: Mapping[str, Episodes]) -> Figure:
     count = signals.num_states
     columns = min(_COLUMNS, count)
     rows = -(-count // columns)
-    titles = [
-        plain(f"{name} [{unit}]" if unit else name)
-        for name, unit in zip(signals.state_names, signals.state_units, strict=True)
-    ]
+    titles = [plain(label) for label in signals.state_labels]
     width = max(1.1 + 0.55 * len(datasets), 0.4 + 0.085 * max(map(len, titles)))
     figure = Figure(figsize=(width * columns + 0.6, 2.6 * rows + 0.4), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()

@@ -87,14 +87,13 @@ def _other_table(title: str, name: str, scores: Sequence[Score], shown: Sequence
 
 
 def _rmse_table(scores: Sequence[Score], signals: Signals, shown: Sequence[int]) -> Table:
-    """Return the root mean squared error of each state, the mean over seeds, model by model."""
+    """Return the root mean squared error of each state, the mean over seeds, line by line."""
     rows = []
-    for place, name in enumerate(signals.state_names):
-        unit = f", {signals.state_units[place]}" if signals.state_units[place] else ""
+    for place, label in enumerate(signals.state_labels):
         for score in scores:
-            if score.kind == "model" and score.rmse_dimensions is not None:
+            if score.rmse_dimensions is not None:
                 values = score.rmse_dimensions[:, :, place].mean(axis=0)
-                rows.append([f"{name}{unit}: {score.name}", *_picked(score, values, shown, ".3g")])
+                rows.append([f"{label}: {score.name}", *_picked(score, values, shown, ".3g")])
     seconds = [f" ({signals.interval * j:.3g} s)" if signals.interval else "" for j in shown]
     ahead = [f"{j} ahead{after}" for j, after in zip(shown, seconds, strict=True)]
     return Table("Root mean squared error of each state, in its own unit", ["", *ahead], rows)

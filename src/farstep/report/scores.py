@@ -1,6 +1,7 @@
 """The charts of a scoring: R² against horizon, error growth, calibration, trajectories."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,11 @@ def score_charts(
     if any(score.variance is not None for score in scores):
         charts.append(spread_chart(scores))
     charts.append(trajectories_chart(scores, trajectories, signals))
-    return charts
+    ahead = _AHEAD if signals.interval is None else f"{_AHEAD}, each {signals.interval:g} s"
+    return [
+        replace(chart, panels=[_relabelled(panel, ahead) for panel in chart.panels])
+        for chart in charts
+    ]
 
 
 def r2_chart(scores: Sequence[Score], title: str = "R² against horizon", name: str = "r2") -> Chart:
@@ -46,8 +51,13 @@ def r2_chart(scores: Sequence[Score], title: str = "R² against horizon", name: 
 
 def dimensions_chart(scores: Sequence[Score], signals: Signals) -> Chart:
     """R² of each state dimension."""
+    constant = np.all([np.isnan(one.r2_dimensions).all(axis=(0, 1)) for one in scores], axis=0)
     panels = [
-        _r2_panel(scores, name, lambda score, i=i: score.r2_dimensions[..., i])
+        _r2_panel(
+            scores,
+            f"{name}: does not vary" if constant[i] else name,
+            lambda score, i=i: score.r2_dimensions[..., i],
+        )
         for i, name in enumerate(signals.state_names)
     ]
     if any(score.r2_reward is not None for score in scores):
@@ -111,9 +121,9 @@ def trajectories_chart(
     colours = _colours(scores)
     order = [score.name for score in scores if score.kind == "model"][:_SHOWN]
     order += [score.name for score in scores if score.kind == "oracle"]
-    panels = []
+    panels, halves = [], _half_heights(trajectories.truth)
     for start, place in enumerate(trajectories.places):
-        for i, name in enumerate(signals.state_names):
+        for i, label in enumerate(signals.state_labels):
             truth = trajectories.truth[start, :, i]
             lines = [Line("observed", np.arange(len(truth)), truth, colour="#000000")]
             for one in order:
@@ -123,11 +133,9 @@ def trajectories_chart(
                 band = (None, None) if wide is None else (y - wide, y + wide)
                 colour, style = colours[one]
                 lines.append(Line(one, np.append(0, steps), y, *band, colour=colour, style=style))
-            title = f"{place}: {name}" if i == 0 else name
-            # One scale for all starts, so that a dimension that hardly moves is seen to do so.
-            half = max(0.8 * float(np.ptp(trajectories.truth[..., i], axis=1).max()), 1e-6)
+            title = f"{place}: {label}" if i == 0 else label
             middle = float(truth.max() + truth.min()) / 2
-            limits = (middle - half, middle + half)
+            limits = (middle - halves[i], middle + halves[i])
             panels.append(Panel(title, lines, _AHEAD, y_range=limits))
     return Chart(
         "trajectories",
@@ -137,6 +145,22 @@ def trajectories_chart(
         note="Bands: 90 % intervals of the model's own predictive distribution. Of several seeds "
         f"the first is shown, of many models the first {_SHOWN}.",
     )
+
+
+def _half_heights(truth: np.ndarray) -> list[float]:
+    """Return half of what each dimension's axis spans, from every start.
+
+    It is one for all starts, so that a dimension that hardly moves is seen to do so; a tenth of
+    its size where it never does.
+    """
+    size = np.abs(truth).max(axis=(0, 1))
+    widest = np.ptp(truth, axis=1).max(axis=0)
+    still = np.where(size > 0, 0.1 * size, 1.0)
+    return np.where(widest > 1e-6 * size, 0.8 * widest, still).tolist()
+
+
+def _relabelled(panel: Panel, ahead: str) -> Panel:
+    return replace(panel, x_label=ahead) if panel.x_label == _AHEAD else panel
 
 
 def _r2_panel(

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import re
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -65,8 +66,9 @@ def system(name: str) -> System:
             )
             raise FarstepError(f"'{name}' is a {type(found).__name__}, no farstep.System.{hint}")
         return replace(found, name=name)
+    ids = gymnasium.registry if re.search(r"-v\d+$", name) else ()
     raise FarstepError(
-        f"there is no system '{name}'. {did_you_mean(name, SYSTEMS)} "
+        f"there is no system '{name}'. {did_you_mean(name, SYSTEMS, ids)} "
         "A Gymnasium id or module:attribute works too, and module:id where a module of yours "
         "registers the id."
     )

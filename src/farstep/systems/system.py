@@ -83,9 +83,10 @@ class System:
         except FarstepError:
             raise
         except Exception as error:  # whatever the environment's own code raises
+            told = one_line(error).partition(" was raised from the environment creator")[0]
             raise FarstepError(
                 f"the environment '{self.env_id}' cannot be made with options "
-                f"{dict(self.env_options)}: {one_line(error)}"
+                f"{dict(self.env_options)}: {told}"
             ) from error
         try:
             self._check_spaces(env)
