@@ -206,8 +206,30 @@ def test_what_ray_says_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(ray, "init", failing(ConnectionError("nobody there\nsee the logs")))
     with pytest.raises(FarstepError, match=r"there is no Ray cluster at auto: nobody there$"):
         run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
+    aborted = ConnectionAbortedError("Starting Ray client server failed")
+    monkeypatch.setattr(ray, "init", failing(aborted))
+    with pytest.raises(FarstepError, match="at auto: Starting Ray client server failed$"):
+        run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
     monkeypatch.setattr(ray, "init", lambda **_: None)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     monkeypatch.setattr(on_ray, "follow", failing(RayError("")))
     with pytest.raises(FarstepError, match="the Ray cluster failed: RayError What was finished"):
         run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
+
+
+def test_a_connection_that_the_cluster_ends_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import ray
+
+    answers = iter([ConnectionAbortedError("busy"), ConnectionAbortedError("busy"), None])
+
+    def answer(**_: object) -> None:
+        error = next(answers)
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(ray, "init", answer)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
+    assert next(answers, "all were used") == "all were used"

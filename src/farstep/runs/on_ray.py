@@ -19,6 +19,8 @@ from farstep.runs.store import RECORD, Store
 
 _RETRIES = 5
 """How often a task is started again whose node was lost."""
+_ATTEMPTS = 5
+"""How often a connection is begun that the cluster ends again."""
 _SWEEP = ".sweep"
 """What a sweep on a cluster locks."""
 
@@ -34,16 +36,7 @@ def run_all_on_ray(
     Every node needs this version of Farstep, and datasets that are files at the same path.
     """
     ray = _ray()
-    _check(address)
-    try:
-        ray.init(
-            address=address,
-            runtime_env={"env_vars": ONE_THREAD},
-            log_to_driver=False,
-            logging_level="error",
-        )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise FarstepError(f"there is no Ray cluster at {address}: {one_line(error)}") from error
+    _connect(ray, address)
     try:
         with locked(store.folder / _SWEEP):  # of two on a cluster one waits: nothing is done twice
             _run_all(ray, store.missing(runs, here=True), store, needs)
@@ -123,6 +116,29 @@ def _then(future: Future[bytes], use: Callable[[bytes], None]) -> Future[None]:
 
     future.add_done_callback(go_on)
     return following
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connect to the cluster, in several attempts where it is there but ends the connection.
+
+    The process by which a cluster answers a caller from elsewhere may fail while it starts, and
+    most of all on a busy head node.
+    """
+    _check(address)
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            ray.init(
+                address=address,
+                runtime_env={"env_vars": ONE_THREAD},
+                log_to_driver=False,
+                logging_level="error",
+            )
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            if isinstance(error, ConnectionAbortedError) and left:
+                continue
+            said = one_line(error)
+            raise FarstepError(f"there is no Ray cluster at {address}: {said}") from error
+        return
 
 
 def _check(address: str) -> None:
