@@ -208,7 +208,7 @@ def test_what_ray_says_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
         run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
     aborted = ConnectionAbortedError("Starting Ray client server failed")
     monkeypatch.setattr(ray, "init", failing(aborted))
-    with pytest.raises(FarstepError, match="at auto: Starting Ray client server failed$"):
+    with pytest.raises(FarstepError, match=r"at auto: Starting Ray client server failed$"):
         run_all_on_ray([], Store(tmp_path), "auto", lambda _: [])
     monkeypatch.setattr(ray, "init", lambda **_: None)
     monkeypatch.setattr(ray, "shutdown", lambda: None)

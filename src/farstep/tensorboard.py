@@ -1,8 +1,10 @@
 """Curves as TensorBoard event files, while something is trained."""
 
 import errno
+import importlib
 import os
 import struct
+import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -23,14 +25,15 @@ class TensorBoard:
         self._folder = folder
         self._file: IO[bytes] | None = None
         if folder is not None:
-            from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
-
+            events = _part("proto.event_pb2")
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 self._file = (folder / _name()).open("wb", buffering=0)
-            began = SessionLog(status=SessionLog.START)  # hides what a killed run wrote after it
-            self._write(Event(step=start, wall_time=time.time(), file_version="brain.Event:2"))
-            self._write(Event(step=start, wall_time=time.time(), session_log=began))
+            self._event = events.Event
+            # It hides what a killed run wrote after it.
+            began = events.SessionLog(status=events.SessionLog.START)
+            self._write(step=start, file_version="brain.Event:2")
+            self._write(step=start, session_log=began)
 
     def add(self, values: Mapping[str, float | None], step: int) -> None:
         """Write the values of one step to the file, so that a killed run misses nothing.
@@ -39,15 +42,14 @@ class TensorBoard:
         """
         if self._file is None:
             return
-        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
-        from tensorboardX.summary import scalar
-
+        scalar = _part("summary").scalar
         for name, value in values.items():
             if value is not None:
-                self._write(Event(step=step, wall_time=time.time(), summary=scalar(name, value)))
+                self._write(step=step, summary=scalar(name, value))
 
-    def _write(self, event: Any) -> None:
+    def _write(self, **fields: Any) -> None:
         assert self._file is not None and self._folder is not None
+        event = self._event(wall_time=time.time(), **fields)
         record = _record(event.SerializeToString())
         with explained(self._folder):
             if self._file.write(record) != len(record):
@@ -75,6 +77,22 @@ def _record(data: bytes) -> bytes:
 
 
 def _checksum(data: bytes) -> bytes:
-    from tensorboardX.record_writer import masked_crc32c
+    return struct.pack("<I", _part("record_writer").masked_crc32c(data))
 
-    return struct.pack("<I", masked_crc32c(data))
+
+def _part(name: str) -> Any:
+    """Return a module of tensorboardX, imported without PyTorch.
+
+    It would import that where it is installed, which takes seconds, for types that are not used.
+    """
+    whole = f"tensorboardX.{name}"
+    if whole not in sys.modules:
+        hidden = "torch" not in sys.modules
+        if hidden:
+            sys.modules["torch"] = None  # type: ignore[assignment]
+        try:
+            importlib.import_module(whole)
+        finally:
+            if hidden:
+                del sys.modules["torch"]
+    return sys.modules[whole]

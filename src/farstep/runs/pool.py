@@ -28,6 +28,11 @@ ONE_THREAD = {
 }
 """What gives a process one compute thread. Two of these do about 1.5 times the work of one process
 with two."""
+_PROGRAMS = "JAX_COMPILATION_CACHE_DIR"
+_KEEP_ALL = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+}
 _PATIENCE = 3
 """How often in a row workers may be killed without anything being finished in between."""
 _REFRESH = 1.0
@@ -54,7 +59,7 @@ def run_all(
     waiting, found, broken = dict.fromkeys(items), {}, 0
     if not waiting:
         return found
-    with _one_thread(), Board(len(waiting)) as board:
+    with Board(len(waiting)) as board, _surroundings(board.folder / "programs"):
         while waiting:
             before = len(found)
             try:
@@ -141,11 +146,18 @@ def _prepare(parent: int, board: Path) -> None:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Give processes started meanwhile one compute thread each."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    flags = f"{before['XLA_FLAGS'] or ''} {ONE_THREAD['XLA_FLAGS']}".strip()
-    os.environ.update({**ONE_THREAD, "XLA_FLAGS": flags})
+def _surroundings(programs: Path) -> Iterator[None]:
+    """Give processes started meanwhile one compute thread each, and compiled programs in common.
+
+    Compiling often takes longer than a small run. What one of them compiles is kept for the others
+    while they are at work, and no longer: a store of programs is code, to be trusted as such.
+    """
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()
+    wanted = {**ONE_THREAD, "XLA_FLAGS": flags}
+    if _PROGRAMS not in os.environ:  # else the user has a store
+        wanted |= {_PROGRAMS: str(programs), **_KEEP_ALL}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield
     finally:
