@@ -18,9 +18,9 @@ demo: .venv/installed
 # `make test QUICKLY=` compiles everything as users do.
 QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
-# PyTorch has one thread in each: threads of several processes wait for each other on few cores.
+# PyTorch and XLA have one thread in each: threads of several processes wait for each other on few cores.
 test: .venv/installed-dev
-	OMP_NUM_THREADS=1 $(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
+	OMP_NUM_THREADS=1 PJRT_NPROC=1 $(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .

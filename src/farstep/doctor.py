@@ -126,7 +126,7 @@ def _threads() -> Finding:
     from farstep.processes import usable_cores
 
     usable = usable_cores()
-    names = ("OMP_NUM_THREADS", "XLA_FLAGS", "JAX_PLATFORMS")
+    names = ("OMP_NUM_THREADS", "PJRT_NPROC", "XLA_FLAGS", "JAX_PLATFORMS")
     set_ = [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
     found = ", ".join([f"{usable} of {os.cpu_count()} cores", *set_])
     if usable < (os.cpu_count() or 1):

@@ -24,10 +24,12 @@ R = TypeVar("R")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "PJRT_NPROC": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
-"""What gives a process one compute thread. Two of these do about 1.5 times the work of one process
-with two."""
+"""What gives a process one compute thread. Without PJRT_NPROC, XLA would still hand the small
+operations of a program to as many threads as there are cores: half as much processor time again,
+and nothing is done earlier."""
 _PROGRAMS = "JAX_COMPILATION_CACHE_DIR"
 _KEEP_ALL = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

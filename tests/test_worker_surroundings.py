@@ -1,6 +1,7 @@
-"""Workers have what is compiled in common, for as long as they work."""
+"""Workers have one thread each, and for as long as they work what is compiled in common."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,18 @@ def test_a_store_of_the_users_own_is_used(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv(STORE, str(tmp_path))
     assert run_all([0], compiled_anew, 1)[0][0] == str(tmp_path)
     assert os.environ[STORE] == str(tmp_path)
+
+
+def compute_threads(number: int) -> list[str]:
+    """Return the names of the threads to which XLA hands operations."""
+    import jax.numpy as jnp
+
+    jnp.ones(number).sum().block_until_ready()
+    names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    return [name for name in names if "XLAEigen" in name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's threads so")
+def test_a_worker_has_one_compute_thread(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    assert len(run_all([3], compute_threads, 1)[3]) == 1
