@@ -17,7 +17,8 @@ demo: .venv/installed
 # equal to the bit after kills, and each program once: processes and later runs find it in .venv.
 # `make test QUICKLY=` compiles everything as users do.
 QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
-	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0 \
+	XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 # PyTorch and XLA have one thread in each: threads of several processes wait for each other on few cores.
 test: .venv/installed-dev
 	OMP_NUM_THREADS=1 PJRT_NPROC=1 $(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
