@@ -1,12 +1,6 @@
 """Agents: they learn, resume to the same bits, compile once, and say what is wrong."""
 
 import dataclasses
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +17,6 @@ from farstep.agents.train import train
 from farstep.agents.training import identity
 from farstep.errors import DataWarning, DivergedError, FarstepError
 from farstep.imagination.imagine import Imagination, imagine
-from farstep.policy import load_policy
 from farstep.systems.system import never
 
 
@@ -292,33 +285,3 @@ def test_others_have_of_a_preset_what_they_go_by(name):
     for given in ({"gradient_steps": 2}, {"learning_rate": AgentConfig.learning_rate}):
         with pytest.raises(FarstepError, match=f"{name} keeps .* own {next(iter(given))}; leave"):
             agent_config("fast", agent=name, **given)
-
-
-_SCRIPT = """
-import sys
-sys.path.insert(0, sys.argv[2])
-from cart import CART, data, model
-from test_agents import TINY
-import dataclasses
-from farstep.agents.train import train
-from farstep.imagination.imagine import imagine
-slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
-train(imagine(model(), CART, data()), slow, seed=0, out=sys.argv[1])
-"""
-
-
-def test_sigkill_loses_nothing(tmp_path: Path, imagined: Imagination):
-    root = Path(__file__).parent
-    command = [sys.executable, "-c", _SCRIPT, str(tmp_path / "a"), str(root)]
-    process = subprocess.Popen(command, cwd=root, env={**os.environ, "JAX_PLATFORMS": "cpu"})
-    deadline = time.time() + 600
-    while not (tmp_path / "a" / "checkpoint.safetensors").exists():
-        assert time.time() < deadline and process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "a" / "policy.safetensors").exists()
-    slow = dataclasses.replace(TINY, steps=20_000, eval_every=400)
-    resumed = train(imagined, slow, seed=0, out=tmp_path / "a")
-    same_policy(resumed.policy, train(imagined, slow, seed=0).policy)
-    assert load_policy(tmp_path / "a" / "policy.safetensors").record["seed"] == 0

@@ -1,20 +1,13 @@
 """A fit that is stopped goes on to the same bits, and never from other settings."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from farstep.datasets.reading import write
 from farstep.errors import FarstepError
 from farstep.fitting.fit import fit
-from farstep.model import load_model
 from pendulum import TINY, pendulum
 
 _arrays = jax.tree.leaves
@@ -119,40 +112,3 @@ def test_a_forced_fit_that_is_killed_goes_on_without_force(
         fit(pendulum(2), pendulum(1), out=out, force=True, **other)
     fit(pendulum(2), pendulum(1), out=out, **other)
     assert len(written) == 2, "the first epoch was made again"
-
-
-def test_sigkill_loses_nothing(tmp_path: Path):
-    """The command, killed again and again, ends in the same bits as one that was not."""
-    write(pendulum(8), tmp_path / "data.npz")
-    command = [
-        *(sys.executable, "-m", "farstep", "fit", "data.npz", "--horizon", "2", "--width", "16"),
-        *("--epochs", "100", "--patience", "100", "--weights", "learned"),
-    ]
-
-    def start(out: str) -> subprocess.Popen:
-        return subprocess.Popen(
-            [*command, "--out", out],
-            cwd=tmp_path,
-            stdout=subprocess.DEVNULL,
-        )
-
-    assert start("whole").wait(300) == 0
-    rng, kills = np.random.default_rng(0), 0
-    checkpoint = tmp_path / "killed" / "checkpoint-0.safetensors"
-    while not (tmp_path / "killed" / "model.safetensors").exists():
-        process = start("killed")
-        seen = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        while process.poll() is None:
-            if kills < 3 and checkpoint.exists() and checkpoint.stat().st_mtime_ns > seen:
-                time.sleep(rng.uniform(0, 0.05))
-                os.kill(process.pid, signal.SIGKILL)
-                kills += 1
-                break
-            time.sleep(0.002)
-        assert process.wait(300) in (0, -signal.SIGKILL)
-    assert kills == 3
-    whole, killed = load_model(tmp_path / "whole"), load_model(tmp_path / "killed")
-    for one, two in zip(_arrays(whole.dynamics), _arrays(killed.dynamics), strict=True):
-        np.testing.assert_array_equal(one, two)
-    for one, two in zip(whole.record["curves"], killed.record["curves"], strict=True):
-        assert {**one, "seconds": 0} == {**two, "seconds": 0}

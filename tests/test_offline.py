@@ -73,12 +73,12 @@ def test_every_stage_is_there_and_used_again(few, tmp_path):
     assert (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns == stamp
 
 
-def test_two_workers(few, tmp_path):
-    linear = {"model": "linear", "members": 1}
-    done = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=2, **linear)
+def test_two_workers(tmp_path):
+    settings = {"model": "linear", "members": 1, "system": "test_offline:LOGGED", "agent": SMALL}
+    done = offline(cart.data(10), out=tmp_path, seeds=2, workers=2, **settings)
     assert [result["seed"] for result in done.results] == [0, 1]
     # Processes of one thread add up in another order than this one: R² agrees, not to the bit.
-    alone = offline(few, out=tmp_path / "alone", **ALONE, **linear)
+    alone = offline(cart.data(10), out=tmp_path / "alone", seeds=1, workers=1, **settings)
     assert done.results[0]["r2"] == pytest.approx(alone.results[0]["r2"], abs=1e-5)
 
 

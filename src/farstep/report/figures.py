@@ -3,6 +3,8 @@
 import io
 from pathlib import Path
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 from farstep.files import check_output, publish
@@ -19,20 +21,26 @@ def check_figure(stem: Path, force: bool = False) -> None:
 def save(figure: Figure, stem: Path, force: bool = False) -> list[Path]:
     """Write a figure as `stem.png` and `stem.pdf`; return their paths."""
     check_figure(stem, force)
-    for path in _paths(stem):
-        buffer = io.BytesIO()
-        # Without a date the same figure is the same file.
-        metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
-        figure.savefig(buffer, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
-        figure.set_layout_engine("none")  # the second has the first's, which took a third of it
-        publish(path, {"": buffer.getvalue()}, force)
+    for path, content in zip(_paths(stem), (png(figure), _pdf(figure)), strict=True):
+        publish(path, {"": content}, force)
     return _paths(stem)
 
 
 def png(figure: Figure) -> bytes:
     """Return a figure as a PNG."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI)
+    figure.set_dpi(_DPI)
+    # Not by `savefig`, which draws everything twice, the first time for the layout alone.
+    FigureCanvasAgg(figure).print_png(buffer)
+    return buffer.getvalue()
+
+
+def _pdf(figure: Figure) -> bytes:
+    """Return a figure that has been drawn, and so has its layout, as a PDF."""
+    buffer = io.BytesIO()
+    figure.set_layout_engine("none")
+    # Without a date the same figure is the same file.
+    FigureCanvasPdf(figure).print_pdf(buffer, metadata={"CreationDate": None})
     return buffer.getvalue()
 
 
