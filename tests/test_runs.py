@@ -39,7 +39,7 @@ from farstep.runs.run import Run, Runs, name_of
 from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
-from farstep.runs.sweep import sweep
+from farstep.runs.sweep import sweep, to_compute
 from small_disk import needs_unshare, on_a_disk_of
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
@@ -138,6 +138,23 @@ def test_what_a_run_needs_is_computed_first_and_once(tmp_path: Path):
     assert [found[run]["square"] for run in runs] == [29, 40]
     assert (Store(tmp_path).place(first) / "begun").read_text() == "."
     assert sweep(runs, Store(tmp_path), workers=1) == found
+
+
+@dataclasses.dataclass(frozen=True)
+class Lasting(Square):
+    """Said to take as many seconds as its number."""
+
+    @property
+    def usual_seconds(self) -> float:
+        return self.number
+
+
+def test_the_longest_begin_first_with_what_waits_for_them(tmp_path: Path):
+    short, other, long = Lasting(1), Lasting(30), Lasting(40)
+    last = Lasting(50, after=(short,))
+    assert to_compute([other, last, long], Store(tmp_path)) == [short, last, long, other]
+    equal = [Lasting(7, times_killed=n) for n in range(3)]
+    assert to_compute(equal, Store(tmp_path)) == equal, "as they were asked for"
 
 
 def test_what_was_asked_for_first_is_begun_first_also_after_waiting():

@@ -11,7 +11,7 @@ from farstep.fields import identity_of
 from farstep.runs.makespan import Job, makespan
 from farstep.runs.run import Run, plain
 from farstep.runs.store import RECORD, Store, read_record
-from farstep.runs.sweep import with_needs
+from farstep.runs.sweep import to_compute
 
 _APART = ("seed", "data", "system")
 """Settings that change what a run gives, but hardly how long it takes."""
@@ -46,7 +46,7 @@ def estimate(runs: Sequence[Run], store: Store, timed: Sequence[Path] = ()) -> E
         timed: Directories of other records, which tell times only.
     """
     distinct = list(dict.fromkeys(runs))
-    missing = with_needs(store.missing(distinct), store)
+    missing = to_compute(distinct, store)
     known = _measured([store.folder, *store.records, *timed])
     seconds: dict[str, float] = {}
     numbers = {run: number for number, run in enumerate(missing)}

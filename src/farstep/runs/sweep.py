@@ -26,7 +26,7 @@ def sweep(
         workers: Processes of one thread each, on this machine.
         ray: The address of a Ray cluster, to compute there instead.
     """
-    todo = with_needs(store.missing(runs), store)
+    todo = to_compute(runs, store)
     chosen = set(todo)
     if ray is None:
         for run in todo:
@@ -41,6 +41,24 @@ def sweep(
         run_all_on_ray(todo, store, ray, needs)
     found = {run: store.record(run) for run in dict.fromkeys(runs)}
     return {run: record["result"] for run, record in found.items() if record is not None}
+
+
+def to_compute(runs: Sequence[Run], store: Store) -> list[Run]:
+    """Return what is missing of some runs and what it needs, in the order to begin it.
+
+    First what takes longest, together with all that waits for it, so that at the end no worker is
+    alone with something long.
+    """
+    missing = with_needs(store.missing(runs), store)
+    followers: dict[Run, list[Run]] = {run: [] for run in missing}
+    for run in missing:
+        for needed in run.needs:
+            followers.get(needed, []).append(run)
+    seconds: dict[Run, float] = {}
+    for run in reversed(missing):
+        longest = max((seconds[one] for one in followers[run]), default=0.0)
+        seconds[run] = run.usual_seconds + longest
+    return sorted(missing, key=lambda run: -seconds[run])
 
 
 def with_needs(runs: Sequence[Run], store: Store) -> list[Run]:
