@@ -149,6 +149,8 @@ def test_help_is_complete_and_version_is_the_packages(farstep: Callable):
         assert result.code == 0
         assert f"usage: {' '.join(('farstep', *command))}" in result.out
         shown[command] = result.out
+    assert all(f"• {name} " in shown[()] for name in names)
+    assert "Example:" not in shown[()] and "Example:" in shown["fit",], "an overview, not all"
     for name, config in (("fit", FitConfig), ("offline", FitConfig), ("train", AgentConfig)):
         for field in dataclasses.fields(config):
             option = rf"(?<!\S)--(no-)?{field.name.replace('_', '-')}(?=[ ,])"

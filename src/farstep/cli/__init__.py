@@ -37,8 +37,8 @@ COMMANDS = {
     "tune": Tune,
 }
 _ABOUT = (
-    "One-step dynamics models that stay accurate many steps ahead. "
-    "`farstep --version` prints the version."
+    "One-step dynamics models that stay accurate many steps ahead. `farstep COMMAND --help` says "
+    "more of a command, with an example; `farstep --version` prints the version."
 )
 
 

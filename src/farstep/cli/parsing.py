@@ -62,7 +62,11 @@ def parse(commands: Mapping[str, type], about: str) -> Any:
 
 
 def _parsed(commands: Mapping[str, type], about: str) -> Any:
-    kinds = [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in commands.items()]
+    overview = sys.argv[1:] in (["-h"], ["--help"])
+    kinds = [
+        Annotated[kind, tyro.conf.subcommand(name, description=_gist(kind) if overview else None)]
+        for name, kind in commands.items()
+    ]
     union: Any = functools.reduce(operator.or_, kinds)
     return tyro.cli(
         union,
@@ -74,6 +78,11 @@ def _parsed(commands: Mapping[str, type], about: str) -> Any:
             tyro.conf.OmitSubcommandPrefixes,
         ),
     )
+
+
+def _gist(command: type) -> str:
+    """Return the first paragraph of what a command says of itself."""
+    return (command.__doc__ or "").partition("\n\n")[0]
 
 
 @contextlib.contextmanager
