@@ -27,7 +27,7 @@ from farstep.runs.scored_fit import ScoredFit
 from farstep.runs.scored_oracle import ScoredOracle
 from farstep.runs.store import Store
 from farstep.runs.sweep import sweep
-from farstep.tuning import SPACE, Tuned
+from farstep.tuning import SPACE, TrialFit, Tuned
 
 TINY = fit_config("paper", epochs=1, width=4, depth=1, batch=256)
 
@@ -77,6 +77,8 @@ def _made_up(run: Run) -> dict:
         settings = {name: getattr(PAPER, name) for name in SPACE}
         trials = [{"number": n, "value": 0.1 * n, "settings": settings} for n in range(3)]
         return {"value": 0.2, "trials": trials}
+    if isinstance(run, TrialFit):
+        return {"value": 0.1}
     assert isinstance(run, iterated_curves.IteratedLoop)
     return {"rows": [{"return": 10.0 * epoch} for epoch in range(run.loop.epochs)]}
 
@@ -206,10 +208,22 @@ def test_a_dataset_that_does_not_exist_has_no_stand_in(tmp_path: Path):
 def test_a_search_says_that_it_has_one_seed():
     for seeds, said in ((None, 1), (1, 1), (5, 2)):
         plan = Plan("quick", seeds)
-        (run,) = search.EXHIBIT.runs(plan)
-        notes = search.EXHIBIT.show(plan, {run: _made_up(run)}).notes
-        assert len(notes) == said
-    assert "5 seeds were asked for" in notes[1]
+        shown = search.EXHIBIT.show(plan, {run: _made_up(run) for run in search.EXHIBIT.runs(plan)})
+        assert len(shown.notes) == said
+    assert "5 seeds were asked for" in shown.notes[1]
+
+
+def test_a_search_is_shown_beside_the_papers_settings_on_all_its_datasets():
+    plan = Plan("standard")
+    runs = search.EXHIBIT.runs(plan)
+    papers = [run for run in runs if isinstance(run, TrialFit)]
+    assert [run.data for run in papers] == list(runs[0].reads)
+    results = {run: _made_up(run) for run in runs}
+    results |= {run: {"value": 0.1 * number} for number, run in enumerate(papers)}
+    assert search.EXHIBIT.show(plan, results).tables["best"].rows[-1][:2] == [
+        "the paper's",
+        "0.1500",
+    ]
 
 
 def test_loops_of_an_exhibit_are_drawn_with_their_budget_and_kept(
@@ -284,7 +298,8 @@ def test_all_is_every_exhibit_and_shares_its_runs():
     table, against = EXHIBITS["offline-table"], EXHIBITS["return-r2"]
     assert set(table.runs(Plan("standard"))) <= set(against.runs(Plan("standard")))
     assert found.total["offline"] == len(table.runs(Plan("standard")))
-    assert set(found.total) == {"fit", "oracle", "offline", "iterated", "search"}
+    kinds = {"fit", "oracle", "offline", "iterated", "search", "trial"}
+    assert set(found.total) == kinds
 
 
 def test_the_address_of_a_cluster_reaches_the_sweep(farstep: Callable, tmp_path: Path):
