@@ -21,6 +21,8 @@ class Result:
     rows: Sequence[Sequence[str]]
     command: str | None = None
     """What makes it again, if it is no benchmark of that name."""
+    machine: str | None = None
+    """What it was measured on, if not this one."""
 
 
 def save(name: str, result: Result) -> str:
@@ -31,7 +33,7 @@ def save(name: str, result: Result) -> str:
         "|" + "---|" * len(result.columns),
         *("| " + " | ".join(row) + " |" for row in result.rows),
         "",
-        f"{result.how} Command: `{command}`. Machine: {machine()}.",
+        f"{result.how} Command: `{command}`. Machine: {result.machine or machine()}.",
     ]
     text = "\n".join(lines) + "\n"
     RESULTS.mkdir(exist_ok=True)

@@ -34,7 +34,7 @@ def draw(scores: Scores) -> list[Chart]:
 EXHIBIT = ScoredExhibit(
     name="profile-r2",
     about="R² of models fitted with all weight profiles at h = 2, 4, 10",
-    datasets=("medium", "expert_noisy"),
+    datasets=("medium", "expert_noisy", "random"),
     cases={
         ONE_STEP: static(),
         **{f"h = {h}, {text}": static(h, text) for h in HORIZONS for text in PROFILES},
