@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format bench docs figures wheel constraints clean
+.PHONY: demo test check format bench docs exhibits figures wheel constraints clean
 
 demo: .venv/installed
 	rm -rf demo
@@ -44,6 +44,11 @@ figures: .venv/installed
 	$(BIN)/farstep score build/figures/h1 build/figures/h4 --data cartpole-swingup/random --horizon 100 \
 		--out build/figures/score
 	cp build/figures/score/r2.png build/figures/score/animation.gif docs/figures/
+
+# The pictures and tables of docs/paper.md and docs/data.md; what `results` has is not computed.
+exhibits: .venv/installed-dev
+	$(BIN)/farstep reproduce all --preset standard --out build/exhibits
+	cd build/exhibits && cp --parents */standard/*.png */standard/*.md $(CURDIR)/docs/exhibits/
 
 docs: .venv/installed-dev
 	$(BIN)/python scripts/fill_tables.py
