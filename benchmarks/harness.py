@@ -1,13 +1,12 @@
 """What all benchmarks share: a table, the machine it was measured on, and where it is kept."""
 
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from farstep.processes import usable_cores
+from farstep.machine import machine
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -39,17 +38,6 @@ def save(name: str, result: Result) -> str:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text)
     return text
-
-
-def machine() -> str:
-    """Describe the processor, the cores and Python."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].split(":")[1].strip() if names else model
-    cores = usable_cores()
-    return f"{model}, {cores} cores, {platform.system()}, Python {platform.python_version()}"
 
 
 def median_seconds(function: Callable[[], object], repeats: int = 7) -> float:

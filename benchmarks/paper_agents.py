@@ -26,12 +26,14 @@ def run() -> Result:
     rows = []
     for (data, horizon, preset), one in runs.items():
         found, agent = results[one], one.agent
+        promised = found["imagined_return"]
         updates = agent.steps // agent.num_envs * agent.gradient_steps
         mean, half = PAPERS[horizon][data]
         rows.append(
             (
                 *(data, line_name(horizon), f"`{preset}`, {updates} updates"),
-                *(f"{found['imagined_return']:.0f}", f"{found['return']:.0f}"),
+                "diverged" if promised is None else f"{promised:.0f}",
+                f"{found['return']:.0f}",
                 f"{mean:.0f} ± {half:.0f}",
             )
         )

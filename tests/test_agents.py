@@ -115,6 +115,14 @@ def test_an_average_begins_with_what_the_agent_starts_from(imagined: Imagination
     assert train(imagined, TINY, seed=1, start=averaged).learner.averaged is None
 
 
+def test_a_temperature_of_nothing_is_not_gone_on_with(imagined: Imagination):
+    cold = train(imagined, TINY, seed=0, ent_coef=0.0)
+    first = ImaginedTraining(imagined, TINY, 1, cold.learner).first().learner
+    assert float(first.log_temperature) == 0.0
+    warm = train(imagined, TINY, seed=1, start=cold)
+    assert warm.curve.column("temperature").min() > 0
+
+
 @pytest.mark.parametrize(("keep", "average"), [("last", None), ("best", 0.9)])
 def test_a_killed_training_ends_as_if_it_had_not_been(
     imagined: Imagination, tmp_path, monkeypatch, keep, average

@@ -15,6 +15,7 @@ LAYERS = [
     "files",
     "progress",
     "processes",
+    "machine",
     "programs",
     "tensors",
     "tensorboard",

@@ -9,6 +9,7 @@ import pytest
 from farstep import tensors
 from farstep.errors import FarstepError
 from farstep.fitting.auto import GROWTH, PILOT, first_grown, pilot
+from farstep.fitting.checkpoint import Checkpoints
 from farstep.fitting.config import FitConfig
 from farstep.fitting.fit import FitRun, fit
 from pendulum import pendulum
@@ -112,3 +113,21 @@ def test_a_killed_fit_goes_on_with_its_pilot(tmp_path, monkeypatch):
     for name, array in tensors.to_arrays(whole.dynamics).items():
         np.testing.assert_array_equal(array, tensors.to_arrays(again.dynamics)[name])
     assert not list((tmp_path / "m").glob("*-0.safetensors"))
+
+
+def test_a_forced_fit_goes_on_from_its_pilot_past_another_unfinished_fit(tmp_path, monkeypatch):
+    train, validation, out = pendulum(4), pendulum(1, seed=1), tmp_path / "m"
+    settings = {**SMALL, "compositions": 800}
+    write = Checkpoints.write
+
+    def stopping(self, member, checkpoint):
+        write(self, member, checkpoint)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoints, "write", stopping)
+        for weights, force in (("uniform", False), ("auto", True)):
+            with pytest.raises(KeyboardInterrupt):
+                fit(train, validation, weights=weights, out=out, force=force, **settings)
+    assert [path.name for path in out.glob("*-0.safetensors")] == ["pilot-0.safetensors"]
+    assert "auto" in fit(train, validation, weights="auto", out=out, **settings).record

@@ -2,8 +2,10 @@
 
 import dataclasses
 import re
+import shlex
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 import farstep as package
 from farstep.agents.config import AgentConfig
 from farstep.cli import COMMANDS
-from farstep.cli.parsing import in_one_line
+from farstep.cli.parsing import in_one_line, parse
 from farstep.datasets.reading import read, write
 from farstep.episodes import Episodes
 from farstep.fitting.config import FitConfig
@@ -196,6 +198,20 @@ def test_convert_does_not_rename_columns_that_have_other_places(farstep: Callabl
     )  # fmt: skip
     assert found.code == 2 and "give --states in that order" in found.err
     assert not (tmp_path / "out.npz").exists()
+
+
+def _leaves() -> list[type]:
+    """Return the commands that do something, those below others too."""
+    below = [typing.get_type_hints(kind).get("command", kind) for kind in COMMANDS.values()]
+    return [one for kind in below for one in typing.get_args(kind) or (kind,)]
+
+
+@pytest.mark.parametrize("kind", _leaves())
+def test_the_example_in_a_commands_help_is_one_of_it(kind: type, monkeypatch: pytest.MonkeyPatch):
+    (example,) = re.findall(r"^ *Example: (farstep .*)", kind.__doc__ or "", re.MULTILINE)
+    monkeypatch.setattr(sys, "argv", shlex.split(example))
+    found = parse(COMMANDS, "")
+    assert isinstance(getattr(found, "command", found), kind)
 
 
 @pytest.mark.parametrize(

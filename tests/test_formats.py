@@ -66,6 +66,24 @@ def test_minari_itself_reads_what_is_written(
         assert not theirs.terminations[:-1].any()
 
 
+@pytest.mark.parametrize(
+    "collected",
+    [
+        "Pendulum-v1",
+        {"env_id": ["Pendulum-v1"]},
+        {"env_id": "Pendulum-v1", "env_options": [1]},
+        {"env_id": "Unheard-of-v1"},
+    ],
+)
+def test_what_a_file_says_of_its_environment_may_be_anything(
+    small: Episodes, tmp_path: Path, collected: object
+):
+    odd = dataclasses.replace(small, metadata={"collected": collected})
+    path = write(odd, tmp_path / "odd")
+    assert "env_spec" not in json.loads((path / "data" / "metadata.json").read_text())
+    assert read(path).equals(odd)
+
+
 def _written_by_minari(folder: Path, **changes: object) -> Path:
     """Two episodes of a dictionary observation, stored by Minari's own writer."""
     rng = np.random.default_rng(0)

@@ -173,6 +173,15 @@ def test_calibration_of_a_direct_model_is_at_its_own_horizons():
     np.testing.assert_allclose(found.coverage[1], 0.9, atol=0.05)
 
 
+def test_calibration_reaches_as_far_as_the_longest_episode():
+    rng = np.random.default_rng(4)
+    walks = [np.cumsum(rng.normal(size=(steps + 1, 2)), axis=0) for steps in (900, 1000)]
+    data = Episodes.from_list([Episode(walk, np.zeros((len(walk) - 1, 1))) for walk in walks])
+    found = calibration(_scaled(1.0, 0.0), data, 1000)
+    assert found is not None
+    assert np.isfinite(found.coverage).all() and np.isfinite(found.crps).all()
+
+
 def test_a_constant_that_is_not_exact_in_binary_is_still_constant():
     states = np.stack([np.full(400, 0.1), np.random.default_rng(0).normal(size=400)], axis=1)
     data = Episodes.from_list([Episode(states, np.zeros((399, 1)))])

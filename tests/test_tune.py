@@ -134,6 +134,11 @@ def test_bad_input_is_one_line(log: str, tmp_path: Path):
         tune(log, "paper", out=tmp_path / "tuned", horizon=0, care_about=5)
 
 
+def test_trials_are_expected_to_last_longer_with_more_epochs():
+    short, long = (TrialFit("log", FitConfig(epochs=n), 5).usual_seconds for n in (1, 10))
+    assert 10 < short < long < 20
+
+
 def falling(losses: Losses) -> Losses:
     return losses[::-1]
 

@@ -71,6 +71,9 @@ def test_proportional_is_one_over_the_loss():
 def test_explicit_is_scaled_and_a_list_means_it():
     np.testing.assert_allclose(_weights([3, 7], [1.0, 1.0]), [0.3, 0.7], rtol=1e-6)
     explicit(1, 2).check(2)
+    for tiny_or_large in (1e-46, 1e39):  # which float32 cannot hold
+        alike = explicit(tiny_or_large, tiny_or_large).weights(jnp.ones(2), jnp.zeros(2))
+        np.testing.assert_array_equal(alike, [0.5, 0.5])
     with pytest.raises(FarstepError, match="2 explicit weights were given for horizon 3"):
         explicit(1, 2).check(3)
 

@@ -193,7 +193,8 @@ class _Search:
         if self.workers == 1 or len(runs) == 1:
             found = [self.store.run(run) for run in runs]
         else:
-            found = list(run_all(runs, self.store.run, self.workers).values())
+            done = run_all(runs, self.store.run, self.workers)  # in the order in which they end
+            found = [done[run] for run in runs]
         return float(np.mean([one["value"] for one in found]))
 
     def found(self, study: "optuna.Study") -> Tuned:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from farstep.errors import FarstepError, did_you_mean
@@ -129,7 +130,8 @@ class Explicit(Fixed):
     def weights(self, losses: Losses, logits: Losses) -> Losses:
         """Return them."""
         del losses, logits
-        return jnp.asarray(self.alphas) / sum(self.alphas)
+        # Divided in float64: float32 cannot hold the smallest and the largest of them.
+        return jnp.asarray(np.asarray(self.alphas, np.float64) / sum(self.alphas))
 
     def check(self, horizon: int) -> None:
         """Fail unless there is one weight for each horizon."""

@@ -95,8 +95,16 @@ class ImaginedTraining:
             return state
         averaged = None if self.config.average is None else copied(self.start.policy)
         learner = copied(self.start)._replace(averaged=averaged)
-        if self.config.ent_coef is not None:
-            learner = learner._replace(log_temperature=state.learner.log_temperature)
+        known = jnp.isfinite(learner.log_temperature)  # one of 0 would stay there
+        goes_on = known & (self.config.ent_coef is None)
+        new = state.learner
+        log_temperature, optimiser = jax.tree.map(
+            lambda old, fresh: jnp.where(goes_on, old, fresh),
+            (learner.log_temperature, learner.optimisers[2]),
+            (new.log_temperature, new.optimisers[2]),
+        )
+        optimisers = (*learner.optimisers[:2], optimiser)
+        learner = learner._replace(log_temperature=log_temperature, optimisers=optimisers)
         return state._replace(learner=learner)
 
     def _new(self) -> Progress:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Info:
-    """Show what a dataset holds: episodes, steps, quantiles, and each dimension."""
+    """Show what a dataset holds: episodes, steps, quantiles, and each dimension.
+
+    Example: farstep data info cartpole-swingup/medium --horizon 100
+    """
 
     path: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PATH")]
     """A file, a Minari directory, or the name of a shipped set."""
@@ -41,7 +44,10 @@ class Info:
 
 @dataclass(frozen=True)
 class Plot:
-    """Draw the distributions of returns and of each observable, for any set of datasets."""
+    """Draw the distributions of returns and of each observable, for any set of datasets.
+
+    Example: farstep data plot cartpole-swingup/random cartpole-swingup/medium --out figures
+    """
 
     paths: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH...")]
     """Files, Minari directories, or names of shipped sets."""
@@ -186,7 +192,10 @@ class Make:
 
 @dataclass(frozen=True)
 class List:
-    """List the datasets that come with Farstep, with their recipes and hashes."""
+    """List the datasets that come with Farstep, with their recipes and hashes.
+
+    Example: farstep data list
+    """
 
     def run(self) -> None:
         """Print one line for each."""

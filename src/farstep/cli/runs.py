@@ -45,7 +45,10 @@ class List:
 
 @dataclass(frozen=True)
 class Show:
-    """Show all that is known of one run."""
+    """Show all that is known of one run.
+
+    Example: farstep runs show fit-0a4c --folder paper/runs
+    """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """As `farstep runs list` has it, or the beginning of it."""
@@ -71,7 +74,10 @@ class Show:
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare runs: the settings in which they differ, and what each gave."""
+    """Compare runs: the settings in which they differ, and what each gave.
+
+    Example: farstep runs compare fit-0a4c fit-7be1 --folder paper/runs
+    """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
     """Two or more, or the beginnings of their names."""
@@ -98,7 +104,10 @@ class Compare:
 
 @dataclass(frozen=True)
 class Remove:
-    """Remove runs with all their files."""
+    """Remove runs with all their files.
+
+    Example: farstep runs remove fit-0a4c5d6e7f801234 --folder paper/runs
+    """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
     """Whole names, as `farstep runs list` has them."""

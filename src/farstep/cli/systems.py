@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Systems:
-    """List the systems that come with Farstep."""
+    """List the systems that come with Farstep.
+
+    Example: farstep systems
+    """
 
     def run(self) -> None:
         """Print one line for each."""

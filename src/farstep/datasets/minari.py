@@ -135,14 +135,19 @@ def _dataset_id(path: Path) -> str:
 
 
 def _environment(collected: Any) -> dict[str, str]:
-    """Return the specification by which Minari makes the environment again, where it is known."""
+    """Return the specification by which Minari makes the environment again, where it is known.
+
+    `collected` may come from a file of another's, and so be anything.
+    """
     import gymnasium
 
-    env_id = collected.get("env_id") if isinstance(collected, dict) else None
-    if env_id not in gymnasium.registry:
+    told = collected if isinstance(collected, dict) else {}
+    env_id, options = told.get("env_id"), told.get("env_options", {})
+    found = gymnasium.registry.get(env_id) if isinstance(env_id, str) else None
+    if found is None or not isinstance(options, dict):
         return {}
-    spec = copy.deepcopy(gymnasium.registry[env_id])
-    spec.kwargs.update(collected.get("env_options", {}))
+    spec = copy.deepcopy(found)
+    spec.kwargs.update(options)
     return {"env_spec": spec.to_json()}
 
 

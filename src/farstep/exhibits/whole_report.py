@@ -74,7 +74,10 @@ def report(
 
 
 def timings(records: Sequence[dict[str, Any]]) -> Table:
-    """Return how long runs took, by kind, and what was expected of those that say it."""
+    """Return how long runs took, by kind, and what was expected of those that say it.
+
+    Runs that were killed and went on do not tell.
+    """
     kinds: dict[str, list[tuple[float, float | None]]] = {}
     for record in records:
         if record["seconds"]:
@@ -84,11 +87,11 @@ def timings(records: Sequence[dict[str, Any]]) -> Table:
     for kind, times in sorted(kinds.items()):
         took = [one for one, _ in times]
         known = [(one, expected) for one, expected in times if expected]
-        share = sum(e for _, e in known) / sum(t for t, _ in known) if known else None
+        share = sum(t for t, _ in known) / sum(e for _, e in known) if known else None
         told = "" if share is None else f"{share:.2f} ({len(known)} runs)"
         hours = f"{sum(took) / 3600:.2f}"
         rows.append([kind, str(len(took)), f"{median(took):.0f}", hours, told])
-    columns = ["kind of run", "runs", "median, s", "all, hours of one core", "estimate / actual"]
+    columns = ["kind of run", "runs", "median, s", "all, hours of one core", "taken / expected"]
     return Table("Timings", columns, rows)
 
 

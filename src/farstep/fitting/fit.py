@@ -159,6 +159,8 @@ def _record(
 
 def _with_horizon(run: "FitRun", checkpoints: Checkpoints) -> tuple["FitRun", dict[str, Any]]:
     """Return the fit with the horizon that a pilot's errors call for, and those errors."""
+    if checkpoints.replace:  # killed in the pilot, this fit would find those of another
+        checkpoints.remove()
     config = auto.pilot(run.config)
     first = FitRun(run.train, run.validation, config, Uniform(), name=_PILOT)
     dynamics, _ = first.member(0, dataclasses.replace(checkpoints, name=_PILOT))

@@ -14,6 +14,7 @@ from typing import Any
 from farstep.datasets.reading import read
 from farstep.errors import FarstepError
 from farstep.files import BusyError, explained, locked, publish
+from farstep.machine import machine
 from farstep.packages import versions
 from farstep.programs import drop_programs_if_many
 from farstep.runs.run import Run, name_of, plain
@@ -49,9 +50,11 @@ class Store:
         with locked(place, wait):
             found = self.record(run, here)  # another process may have been at it
             if found is None:
+                goes_on = any(not path.name.startswith(".") for path in place.iterdir())
                 began = time.process_time()  # of this process: others may share its core
                 result = plain(run.compute(place, self))
-                found = self._finish(run, result, time.process_time() - began)
+                seconds = None if goes_on else round(time.process_time() - began, 1)
+                found = self._finish(run, result, seconds)
                 drop_programs_if_many()
             return found["result"]
 
@@ -98,16 +101,18 @@ class Store:
         except BusyError as error:
             raise FarstepError(f"{place} is being computed; stop that first.") from error
 
-    def _finish(self, run: Run, result: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def _finish(self, run: Run, result: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+        """Write a run's record; of one that went on after a kill the time is not known."""
         record = {
             "kind": run.kind,
             "settings": plain(run.settings),
             "data": _fingerprints(run),
             "result": result,
-            "seconds": round(seconds, 1),
+            "seconds": seconds,
             "usual_seconds": round(run.usual_seconds, 1),
             "versions": versions(_VERSIONS),
             "revision": revision(),
+            "machine": machine(),
         }
         publish(self.place(run) / RECORD, {"": json.dumps(record).encode() + b"\n"}, force=True)
         return record

@@ -46,13 +46,17 @@ class SubTrajectories:
             episodes: What the stretches are of.
             horizon: Steps of a stretch; those near an episode's end have fewer.
             least: Leave out starts that fewer steps follow.
-            most: Use only this many starts, evenly spaced, if there are more.
+            most: Use only this many starts, evenly spaced, if there are more; one of them has the
+                most steps left, so that no step ahead is without a state.
         """
         check_horizon(horizon, episodes.lengths)
         left = episodes.steps_left
         starts = np.flatnonzero(left >= least)
         if most is not None and most < len(starts):
-            starts = starts[np.linspace(0, len(starts) - 1, most).astype(int)]
+            chosen = starts[np.linspace(0, len(starts) - 1, most).astype(int)]
+            if left[chosen].max() < left[starts].max():
+                chosen[-1] = starts[left[starts].argmax()]
+            starts = np.sort(chosen)
         self.horizon = horizon
         self.starts: Int[np.ndarray, " n"] = starts
         self._left = left[starts]
