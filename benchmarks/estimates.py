@@ -21,12 +21,14 @@ PRESET, SEEDS = "standard", 3
 
 def run() -> Result:
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    machines: set[str] = set()
     store = Store(RECORDS)
     runs = [one for exhibit in EXHIBITS.values() for one in exhibit.runs(Plan(PRESET, SEEDS))]
     for one in with_needs(runs, Store(RECORDS / "nothing")):
         record = store.record(one)
         if record is not None and record["seconds"]:
             found[_kind(one)].append((record["seconds"], one.usual_seconds))
+            machines.add(record.get("machine", "not recorded"))
     rows = []
     for kind, times in sorted(found.items()):
         taken, expected = np.array(times).T
@@ -37,12 +39,13 @@ def run() -> Result:
         )  # fmt: skip
     return Result(
         how=f"Runs of `{PRESET}` with {SEEDS} seeds whose records tell how long they took, in "
-        "hours of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of a "
-        "run that was killed and went on, only the last process is counted, so that the sums taken "
-        "are too low; most ran beside other work on two cores, which makes them too high.",
+        "hours of one core. The ratio: taken by expected, median and 10 to 90 % of the runs. Of "
+        "runs that were killed and went on, older records have the last process only, so that the "
+        "sums taken are too low; newer ones have no time. Most ran beside other work on two cores "
+        "(AMD EPYC, the trials Intel Xeon), which makes them too high.",
         columns=("runs", "count", "taken", "expected", "ratio"),
         rows=rows,
-        machine="AMD EPYC, 2 cores; of the trials Intel Xeon, 2 cores",
+        machine="; ".join(sorted(machines)),
     )
 
 

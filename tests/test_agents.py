@@ -45,7 +45,7 @@ def test_an_agent_learns_to_bring_the_cart_home():
     found = agent.curve.column("imagined_return")
     keys = jax.random.split(jax.random.key(0), 2)
     first = ImaginedTraining(imagined, config, seed=0).first()
-    untrained = float(imagined_returns(imagined.whole, first.learner.actor, keys).mean())
+    untrained = float(imagined_returns(imagined.whole, first.learner.policy, keys).mean())
     # Doing nothing costs 1 a step: −20.
     assert found[-1] > -14
     assert found[-1] > untrained + 1

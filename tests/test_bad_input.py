@@ -32,6 +32,7 @@ def folder(tmp_path: Path, small: Episodes) -> Path:
     (tmp_path / "twice.csv").write_text("height,height,valve\n1,1,2\n2,2,2\n")
     (tmp_path / "euro.csv").write_text("height;valve\n1,5;2,0\n2,5;2,0\n")
     (tmp_path / "semi.csv").write_text("height;valve\n1;2\n2;2\n")
+    (tmp_path / "latin.csv").write_text("height,valve,T °C\n1,2,3\n2,2,3\n", "latin-1")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.txt").write_text("years of work")
     (tmp_path / "folder.npz").mkdir()
@@ -96,6 +97,13 @@ LOG = ("--states", "height", "--actions", "valve")
         ),
         (["fit", "good.npz", "--out", "x", "--weights", "decy:1"], "Did you mean 'decay'"),
         (["fit", "missing.npz", "--out", "x"], "no such file or directory"),
+        (["fit", "good.npz", "--out", "good.npz"], "good.npz: it is a file; name a directory"),
+        (
+            ["fit", "good.npz", "--out", "x", "--weights", "decay=0.7"],
+            "'decay=0.7'. Such as decay:",
+        ),
+        (["data", "convert", "latin.csv", "x", *LOG], "is not UTF-8; save it as UTF-8"),
+        (["data", "convert", "log.csv", "x", "--nosuch"], "see farstep data convert --help"),
         (
             ["iterate", "Pendulum-v1", "--out", "x", "--fit-option", "preset=paper"],
             "there is no setting 'preset'",

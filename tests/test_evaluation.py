@@ -265,7 +265,9 @@ def test_a_model_is_not_scored_in_other_units(cartpole: tuple[Episodes, Episodes
     fitted = fit(train, train, model="linear")
     slow = dataclasses.replace(test, signals=dataclasses.replace(test.signals, interval=0.05))
     with pytest.warns(DataWarning, match="is 0.01 s, one of the dataset 0.05 s"):
-        assert "oracle" not in [one.name for one in score(fitted, slow, 3).scores]
+        found = score(fitted, slow, 3)
+    assert "oracle" not in [one.name for one in found.scores]
+    assert any("as if they were equally long" in note for note in found.notes)
     units = ("cm", *test.signals.state_units[1:])
     other = dataclasses.replace(test, signals=dataclasses.replace(test.signals, state_units=units))
     with pytest.raises(FarstepError, match=r"'x' is in m in model .* and in cm in the dataset"):

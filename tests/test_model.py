@@ -89,6 +89,10 @@ def test_every_truncation_and_any_change_is_a_clear_error(tmp_path: Path):
 def test_foreign_files_are_refused(tmp_path: Path):
     with pytest.raises(FarstepError, match="there is no model at"):
         load_model(tmp_path / "none")
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "checkpoint-0.safetensors").write_bytes(b"")
+    with pytest.raises(FarstepError, match="the fit there is not finished"):
+        load_model(tmp_path / "begun")
     (tmp_path / "text").write_text("hello, world")
     with pytest.raises(FarstepError, match="not a readable model"):
         load_model(tmp_path / "text")

@@ -151,7 +151,7 @@ def test_a_reward_that_is_not_known_is_learned(few, tmp_path):
     assert "return" in found.summary() and "return of the best" not in found.summary()
     steps = [Episode(np.zeros((9, 3)), np.zeros((8, 1))) for _ in range(3)]
     without = Episodes.from_list(steps, system="Pendulum-v1")
-    with pytest.raises(FarstepError, match="is not known and the data have none"):
+    with pytest.raises(FarstepError, match="is to be learned, and the data have none"):
         offline(without, out=tmp_path / "b", **noted)
 
 

@@ -294,26 +294,6 @@ def test_code_of_ones_own_is_told_by_its_file(tmp_path, monkeypatch):
     assert code_of("cartpole-swingup") == code_of("Pendulum-v1") == code_of(None) == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"reward": lambda *step: float(step[0][0])}, "the reward .* is no function of JAX arrays"),
-        (
-            {"reward": lambda *step: step[0]},
-            r"the reward .* gives \(3,\), but the shape must be \(\)",
-        ),
-        ({"terminated": lambda *step: step[0] > 1}, "the terminated .* gives"),
-        ({"reset": lambda key: key}, "the reset .* gives"),
-        ({"angles": ((0, 3),)}, "beyond the 3 states"),
-    ],
-)
-def test_known_parts_are_checked_before_anything_is_fitted(changes, said):
-    known = system("pendulum-swingup")
-    known.check_known_parts()
-    with pytest.raises(FarstepError, match=said):
-        dataclasses.replace(known, **changes).check_known_parts()
-
-
 @pytest.fixture
 def left_open(monkeypatch: pytest.MonkeyPatch) -> list[gymnasium.Env]:
     """Environments that were made and have not been closed."""

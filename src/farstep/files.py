@@ -36,6 +36,8 @@ def check_output(path: Path, force: bool = False, names: Collection[str] = SINGL
         if path.exists():
             _check_replaceable(path, force, names)
         existing = next(parent for parent in path.absolute().parents if parent.exists())
+        if existing.is_file():
+            raise FarstepError(f"cannot write {path}: {existing} is a file, not a directory.")
         with tempfile.TemporaryFile(dir=existing):
             pass
 
@@ -91,6 +93,10 @@ def _lock_of(folder: Path, wait: bool) -> IO[str]:
     """Return the open file by which a directory is locked, once it is this process's."""
     with explained(folder):
         while True:
+            if folder.is_file():
+                raise FarstepError(
+                    f"cannot write to {folder}: it is a file; name a directory, which may be new."
+                )
             folder.mkdir(parents=True, exist_ok=True)
             try:
                 file = (folder / _LOCK).open("w")

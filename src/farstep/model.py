@@ -134,7 +134,14 @@ class Model:
 def load_model(path: str | Path) -> Model:
     """Load a model from a file, or from the directory that `farstep fit` wrote."""
     path = Path(path)
-    path = path / MODEL_FILE if path.is_dir() else path
+    if path.is_dir():
+        begun = not (path / MODEL_FILE).exists() and any(path.glob("*-0.safetensors"))
+        path = path / MODEL_FILE
+        if begun:
+            raise FarstepError(
+                f"there is no model at {path} yet: the fit there is not finished. The same farstep "
+                "fit goes on with it."
+            )
     arrays, header = tensors.decode(path, "model")
     if "dynamics" not in header:
         raise FarstepError(f"{path} holds no model; if it is a policy, read it with load_policy.")

@@ -271,9 +271,10 @@ def profile(
                 "known profile is given by its own name, such as decay:0.75."
             )
         return Own(found, given)
+    guess = "" if "=" in given else f"{did_you_mean(kind, _KINDS)} "
     raise FarstepError(
-        f"there are no weights '{given}'. {did_you_mean(kind, _KINDS)} Such as decay:0.75 or "
-        "explicit:0.3,0.7, or module:attribute for a function of the running losses."
+        f"there are no weights '{given}'. {guess}Such as decay:0.75 or explicit:0.3,0.7, or "
+        "module:attribute for a function of the running losses."
     )
 
 

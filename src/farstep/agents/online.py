@@ -17,7 +17,6 @@ from farstep.agents.config import AgentConfig
 from farstep.agents.curve import DIVERGED, AgentCurve, check_finite, described_losses, now
 from farstep.agents.files import Agent, AgentFiles, Progress, copied
 from farstep.agents.losses import Transitions
-from farstep.agents.networks import Layers
 from farstep.agents.program import unscaled
 from farstep.agents.replay import Replay, empty_replay, remember
 from farstep.agents.sac import Learner, Losses, act, create_learner, learn
@@ -59,7 +58,7 @@ def learn_from(
 
 @partial(jax.jit, static_argnames=("signals", "learning"))
 def choose(
-    actor: Layers,
+    learner: Learner,
     state: Float[Array, " d"],
     key: PRNGKeyArray,
     number: Int[Array, ""],
@@ -69,7 +68,7 @@ def choose(
     """Return the action of step `number`, scaled to [−1, 1] and in the system's units."""
     key = jax.random.fold_in(key, number)
     if learning:
-        action = act(actor, state[None], key)
+        action = act(learner, state[None], key)
     else:
         action = jax.random.uniform(key, (1, signals.num_actions), minval=-1.0, maxval=1.0)
     return action[0], unscaled(action, signals)[0]
@@ -232,7 +231,7 @@ class OnlineTraining:
         del rng
         steps = self._state.steps
         self._scaled, action = choose(
-            self._state.learner.actor,
+            self._state.learner,
             jnp.asarray(state, jnp.float32),
             self._act_key,
             steps,

@@ -12,6 +12,7 @@ from farstep.agents.losses import Transitions
 from farstep.agents.networks import Layers, action_distribution
 from farstep.agents.replay import Replay, empty_replay, remember
 from farstep.agents.sac import Learner, Losses, act, create_learner, learn
+from farstep.agents.units import Units
 from farstep.imagination.stepping import strangeness
 from farstep.imagination.world import Outcome, Place, World
 from farstep.signals import Signals
@@ -68,7 +69,7 @@ def initial_state(key: PRNGKeyArray, world: World, config: AgentConfig) -> Agent
     capacity = min(config.buffer_size, config.steps)
     places = jax.vmap(world.reset)(jax.random.split(reset_key, config.num_envs))
     return AgentState(
-        learner=create_learner(learner_key, d, k, config),
+        learner=create_learner(learner_key, d, k, config, Units.of(world.center, world.scale)),
         replay=empty_replay(capacity, (d, k), config.num_envs, noisy=bool(world.noise)),
         places=jax.tree.map(jnp.copy, places),
         returns=jnp.zeros(config.num_envs),
@@ -124,7 +125,7 @@ def _step(
     before, learner, n = state.places, state.learner, config.num_envs
     shape = (n, world.signals.num_actions)
     if phase.acts:
-        actions = act(learner.actor, before.seen, act_key)
+        actions = act(learner, before.seen, act_key)
     else:
         actions = jax.random.uniform(act_key, shape, minval=-1.0, maxval=1.0)
     applied = unscaled(actions, world.signals)

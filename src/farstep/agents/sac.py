@@ -17,6 +17,7 @@ from farstep.agents.networks import (
     values,
 )
 from farstep.agents.replay import Replay, draw
+from farstep.agents.units import Units
 from farstep.fitting.optimiser import optimiser, running_average
 
 
@@ -29,13 +30,20 @@ class Learner(NamedTuple):
     log_temperature: Float[Array, ""]
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]
     """Of actor, critics and temperature."""
+    units: Units
+    """What all networks measure states in; never changed."""
     averaged: Layers | None = None
     """Running average of the actor; None where none is asked for."""
 
     @property
-    def policy(self) -> Layers:
+    def evaluated(self) -> Layers:
         """The actor to evaluate and to keep: the averaged one, if there is."""
         return self.actor if self.averaged is None else self.averaged
+
+    @property
+    def policy(self) -> Layers:
+        """The same for states in their own units."""
+        return self.units.taken_in(self.evaluated)
 
 
 class Losses(NamedTuple):
@@ -55,7 +63,11 @@ class Losses(NamedTuple):
 
 
 def create_learner(
-    key: PRNGKeyArray, num_states: int, num_actions: int, config: AgentConfig
+    key: PRNGKeyArray,
+    num_states: int,
+    num_actions: int,
+    config: AgentConfig,
+    units: Units | None = None,
 ) -> Learner:
     """Draw a new agent. Every array is its own buffer, so that all can be donated."""
     actor_key, *critic_keys = jax.random.split(key, 3)
@@ -74,13 +86,14 @@ def create_learner(
         target_critics=jax.tree.map(jnp.copy, critics),
         log_temperature=log_temperature,
         optimisers=tuple(adam.init(part) for part in parameters),  # pyright: ignore[reportArgumentType]
+        units=Units.none(num_states) if units is None else jax.tree.map(jnp.copy, units),
         averaged=None if config.average is None else jax.tree.map(jnp.copy, actor),
     )
 
 
-def act(actor: Layers, states: Float[Array, "n d"], key: PRNGKeyArray) -> Float[Array, "n k"]:
+def act(learner: Learner, states: Float[Array, "n d"], key: PRNGKeyArray) -> Float[Array, "n k"]:
     """Draw an action for each state, scaled to [−1, 1]."""
-    mean, log_std = action_distribution(actor, states)
+    mean, log_std = action_distribution(learner.actor, learner.units.measured(states))
     return squashed_sample(mean, log_std, jax.random.normal(key, mean.shape))[0]
 
 
@@ -91,6 +104,7 @@ def update(
 
     As in Stable-Baselines3, all three losses use the temperature from before the update.
     """
+    batch = _in_units(learner.units, batch)
     noise, next_noise = jax.random.normal(key, (2, *batch.actions.shape))
     temperature = jnp.exp(learner.log_temperature)
     next_actions, next_log_density = squashed_sample(
@@ -130,8 +144,24 @@ def update(
     if config.average is not None:
         updates = optax.tree.get(learner.optimisers[0], "count")
         averaged = running_average(averaged, actor, config.average, updates)
-    moved = Learner(actor, critics, target_critics, log_temperature, states, averaged)
+    moved = learner._replace(
+        actor=actor,
+        critics=critics,
+        target_critics=target_critics,
+        log_temperature=log_temperature,
+        optimisers=states,
+        averaged=averaged,
+    )
     return moved, Losses(pi_loss, q_loss, temperature, -log_density.mean())
+
+
+def _in_units(units: Units, batch: Transitions) -> Transitions:
+    return batch._replace(
+        states=units.measured(batch.states),
+        next_states=units.measured(batch.next_states),
+        seen=units.measured(batch.seen),
+        next_seen=units.measured(batch.next_seen),
+    )
 
 
 def learn(

@@ -55,10 +55,16 @@ def parse(commands: Mapping[str, type], about: str) -> Any:
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit), _wide():
         _parsed(commands, about)  # again, for words that are not broken at the terminal's edge
-    word = next(iter(sys.argv[1:]), "")
-    raise FarstepError(
-        in_one_line(said.getvalue(), f"farstep {word}" if word in commands else "farstep")
-    )
+    raise FarstepError(in_one_line(said.getvalue(), " ".join(["farstep", *_called(commands)])))
+
+
+def _called(commands: Mapping[str, type]) -> list[str]:
+    """Return the words of the command line that name a command, and one below it."""
+    word, deeper = [*sys.argv[1:3], "", ""][:2]
+    if word not in commands:
+        return []
+    below = "command" in getattr(commands[word], "__dataclass_fields__", {})
+    return [word, deeper] if below and deeper.isalpha() else [word]
 
 
 def _parsed(commands: Mapping[str, type], about: str) -> Any:

@@ -70,7 +70,10 @@ class Score:
             system=self.system,
             references=self.references,
         )
-        _check_split([model for _, model in models], episodes, train)
+        found = _of_split([model for _, model in models], episodes, train)
+        for note in found:
+            warnings.warn(note, DataWarning, 2)
+        result = replace(result, notes=(*result.notes, *found))
         part = "all" if self.part == "all" else f"{self.part} part (split seed {self.split_seed})"
         result = replace(result, about=f"{self.data}, {part}: {result.about}")
         written = []
@@ -112,24 +115,23 @@ def _model(name: str) -> "Scorable":
     return load_model(name)
 
 
-def _check_split(
+def _of_split(
     models: "Sequence[Scorable]", episodes: "Episodes", train: "Episodes | None"
-) -> None:
-    """Say so where a model may have seen what it is scored on, or nothing can be fitted."""
+) -> list[str]:
+    """Say where a model may have seen what it is scored on, or nothing can be fitted."""
     from farstep.model import Model
 
     if train is None:
-        warnings.warn("without a training part there is no linear baseline.", DataWarning, 2)
+        return ["without a training part there is no linear baseline."]
     for model in models:
         fitted = model.record.get("train") if isinstance(model, Model) else None
         same = isinstance(model, Model) and model.system == episodes.system
-        if fitted and same and train is not None and fitted != train.fingerprint:
-            text = (
+        if fitted and same and fitted != train.fingerprint:
+            return [
                 "a model was fitted on other episodes than this dataset's training part; if that "
                 "was another --split-seed, it has seen some of what it is scored on."
-            )
-            warnings.warn(text, DataWarning, 2)
-            return
+            ]
+    return []
 
 
 def _short(name: str) -> str:

@@ -1,5 +1,6 @@
 """Cutting the rows of a log into episodes: by an episode column, and at gaps in time."""
 
+import bisect
 import contextlib
 import warnings
 from typing import NamedTuple
@@ -47,7 +48,7 @@ def cut_into_episodes(table: pa.Table, columns: Columns) -> Cuts:
     if time is None:
         return uncut
     seconds = _seconds(table.column(time), time, columns.time_unit)
-    interval = _interval(seconds, starts, time)
+    interval = _interval(seconds, starts, time, table.column(time))
     took = np.diff(seconds, prepend=seconds[0]) / interval
     took[starts] = 1.0
     _warn_of_uneven_rows(took, interval, columns.gap)
@@ -98,12 +99,30 @@ def _seconds(column: pa.ChunkedArray, name: str, unit: str) -> Float[np.ndarray,
         return column.cast(pa.float64(), safe=False).to_numpy() / PER_SECOND[unit]
     except pa.ArrowException as error:
         raise FarstepError(
-            f"time column '{name}' holds {column.type}s; it must hold numbers, or timestamps "
-            "such as 2026-01-31 12:00:00.5."
+            f"time column '{name}' holds {_unread(column)}; it must hold numbers, or timestamps "
+            "such as 2026-01-31 12:00:00.5, all with a time zone or all without."
         ) from error
 
 
-def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
+def _unread(column: pa.ChunkedArray) -> str:
+    """Return what is no timestamp, in words: the first such text, or the type of the column."""
+    if not pa.types.is_string(column.type):
+        return f"{column.type}s"
+
+    def good(rows: int) -> bool:
+        try:
+            column.slice(0, rows).cast(pa.timestamp("ns"))
+        except pa.ArrowException:
+            return False
+        return True
+
+    first = bisect.bisect_left(range(len(column)), 1, key=lambda row: not good(row + 1))
+    return f"'{column[first].as_py()}' at data row {first + 1}"
+
+
+def _interval(
+    seconds: np.ndarray, starts: np.ndarray, name: str, written: pa.ChunkedArray
+) -> float:
     steps = np.diff(seconds)
     within = np.ones(len(steps), bool)
     within[starts[1:] - 1] = False
@@ -112,10 +131,17 @@ def _interval(seconds: np.ndarray, starts: np.ndarray, name: str) -> float:
         raise FarstepError(f"time column '{name}' is empty at data row {int(empty[0]) + 1}.")
     wrong = np.flatnonzero(within & ~(steps > 0))
     if len(wrong):
+        row = int(wrong[0])
+        before, after = (written[i].as_py() for i in (row, row + 1))
+        if seconds[row] == seconds[row + 1]:
+            raise FarstepError(
+                f"time column '{name}' is '{after}' at data row {row + 2} and at the row before; "
+                "write times as finely as the rows follow each other, or leave the column out."
+            )
         raise FarstepError(
-            f"time column '{name}' does not increase at data row {int(wrong[0]) + 2} (from "
-            f"{seconds[wrong[0]]:.9g} to {seconds[wrong[0] + 1]:.9g} s); sort the rows, or name "
-            "the column that tells episodes apart."
+            f"time column '{name}' goes back at data row {row + 2}, from '{before}' to '{after}'; "
+            "if a new run begins there, number the runs in a column and name it as the episode "
+            "(--episode, episode=…); rows of one run have to be sorted by time."
         )
     # As far as the times themselves are known: 0.1 s, not 0.0999999, between times of day.
     digits = int(-np.log10(np.spacing(np.abs(seconds).max()))) - 1

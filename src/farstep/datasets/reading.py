@@ -76,6 +76,8 @@ def _read(path: Path, columns: Columns | None, clip_actions: bool) -> Episodes:
         raise FarstepError(f"{path}: {error}") from error
     except OSError as error:
         raise FarstepError(f"{path}: cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise FarstepError(f"{path}: its text is not UTF-8; save it as UTF-8.") from error
     except Exception as error:  # whatever a library makes of a damaged file
         reason = f"{type(error).__name__}: {one_line(error)}"
         raise FarstepError(f"{path}: damaged, or not what its name says ({reason}).") from error

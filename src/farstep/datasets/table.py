@@ -57,7 +57,7 @@ def read(path: Path, columns: Columns | None = None, clip_actions: bool = False)
         meant = [written[name] for name in table.column_names]
         table = table.rename_columns(meant).replace_schema_metadata(table.schema.metadata)
         if csv:
-            _check_states(table, meaning.states)
+            _check_states(table, meaning)
     except (pa.ArrowException, OSError) as error:
         raise FarstepError(f"not readable as {path.suffix[1:]}: {one_line(error)}") from error
     header = {} if columns else _header(table)
@@ -122,15 +122,21 @@ def _csv_columns(path: Path, names: list[str], types: Mapping[str, pa.DataType])
     return pyarrow.csv.read_csv(path, convert_options=options)
 
 
-def _check_states(table: pa.Table, names: Sequence[str]) -> None:
+def _check_states(table: pa.Table, columns: Columns) -> None:
     """Fail if a state is missing, with its line; what an episode's last row lacks is fine."""
-    for name in names:
+    advice = (
+        "remove or repair these rows; where they are missing, the gap in time begins a new episode"
+        if columns.time
+        else "repair these rows; to remove them, name a column of time (--time, time=…), so that "
+        "what is left is not taken for one episode"
+    )
+    for name in columns.states:
         values = table.column(name).to_numpy()
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise FarstepError(
                 f"column '{name}' has {len(wrong)} value(s) that are empty, NaN or infinite, the "
-                f"first on line {int(wrong[0]) + 2}; remove or repair these rows."
+                f"first on line {int(wrong[0]) + 2}; {advice}."
             )
 
 
@@ -140,8 +146,12 @@ def _where(path: Path, name: str, value: str) -> str:
     if value not in column:
         return ""
     line = column.index(value) + 2
-    units = line == 2 and not value.lstrip("+-")[:1].isdigit()
-    return f" on line {line}" + (", perhaps of units, which has to go" if units else "")
+    units = line == 2 and not _starts_a_number(value) and any(map(_starts_a_number, column[1:2]))
+    return f" on line {line}" + (", perhaps a row of units; remove it" if units else "")
+
+
+def _starts_a_number(text: str | None) -> bool:
+    return (text or "").strip().lstrip("+-.")[:1].isdigit()
 
 
 def encode_parquet(episodes: Episodes) -> bytes:

@@ -1,7 +1,6 @@
 """From what a user gives to what is scored: named configurations, baselines and the oracle."""
 
 import json
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from farstep.dynamics.function import FunctionDynamics
 from farstep.dynamics.linear import LinearDynamics, fit_linear
 from farstep.dynamics.reward import RewardHead
 from farstep.episodes import Episodes
-from farstep.errors import DataWarning, FarstepError, one_line
+from farstep.errors import FarstepError, one_line
 from farstep.model import Model
 from farstep.scoring.errors import Predictor, stride_of
 from farstep.systems.registry import SYSTEMS, system, system_of
@@ -148,13 +147,6 @@ def _check_names(name: str, model: Model, episodes: Episodes) -> None:
                 f"and ({', '.join(theirs)}); score it on data of its own system."
             )
     model.signals.check_units(episodes.signals, f"model '{name}'", "the dataset")
-    if not model.signals.same_interval(episodes.signals):
-        warnings.warn(
-            f"a step of model '{name}' is {model.signals.interval:g} s, one of the dataset "
-            f"{episodes.signals.interval:g} s: it is scored as if they were equally long.",
-            DataWarning,
-            stacklevel=2,
-        )
 
 
 def _check_shapes(name: str, dynamics: Dynamics, episodes: Episodes) -> None:

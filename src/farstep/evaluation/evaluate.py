@@ -218,7 +218,7 @@ def _notes(scores: Sequence[Score], constant: Sequence[str]) -> list[str]:
 
 
 def _origins(models: Any, episodes: Episodes) -> list[str]:
-    """Say so if a model comes from these very episodes, or from another system."""
+    """Say so if a model is of these very episodes, another system, or steps of other length."""
     groups = models.values() if isinstance(models, Mapping) else [models]
     lists = [group if isinstance(group, (list, tuple)) else [group] for group in groups]
     fitted = [one for group in lists for one in group if isinstance(one, Model)]
@@ -229,6 +229,13 @@ def _origins(models: Any, episodes: Episodes) -> list[str]:
         for part in ("train", "validation")
     ):
         notes.append("a model was fitted on these very episodes: its scores are too good.")
+    ours = episodes.signals
+    others = {one.signals.interval for one in fitted if not one.signals.same_interval(ours)}
+    notes += [
+        f"a step of a model is {interval:g} s, one of the dataset {ours.interval:g} s: it is "
+        "scored as if they were equally long."
+        for interval in others
+    ]
     systems = {one.system for one in fitted if one.system and episodes.system}
     others = sorted(systems - {episodes.system})
     return [*notes, *(f"a model of {other} is scored on {episodes.system}." for other in others)]

@@ -124,6 +124,8 @@ def imagine(
     if data is not None:
         check_alike("data", data.signals, known)
     known.check_bounded()
+    if data is not None:
+        known.check_actions(data)
     known.check_known_parts()
     world = _world(model, known, data, config)
     if known.terminated is None:
@@ -173,7 +175,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
     config.check_members(dynamics.size if isinstance(dynamics, Ensemble) else 1)
     if config.beyond == "end" and data is None:
         raise FarstepError("beyond=end goes by the lowest reward of the data; give data.")
-    low, high, scale = _ranges(model, data, config.bounds)
+    low, high, center, scale = _ranges(model, data, config.bounds)
     worst, reward_range = _rewards(system, data)
     return World(
         dynamics=dynamics,
@@ -181,6 +183,7 @@ def _world(model: Model, system: System, data: Episodes | None, config: ImagineC
         starts=_starts(data, config),
         low=low,
         high=high,
+        center=center,
         scale=scale,
         worst=worst,
         reward_range=reward_range,
@@ -274,22 +277,24 @@ def _starts(data: Episodes | None, config: ImagineConfig) -> StartStates | None:
     return StartStates.of(np.delete(data.states, over, axis=0))
 
 
-def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[Any, Any, Any]:
-    """Return lowest and highest states, widened, and their standard deviations."""
+def _ranges(model: Model, data: Episodes | None, bounds: float | None) -> tuple[Any, ...]:
+    """Return lowest and highest states, widened, their means and their standard deviations."""
     scaling = _scaling(model.dynamics)
     if data is not None:
         states = data.states.astype(np.float64)
-        low, high, std = states.min(axis=0), states.max(axis=0), deviation(states)
+        low, high = states.min(axis=0), states.max(axis=0)
+        mean, std = states.mean(axis=0), deviation(states)
     elif scaling is not None:
-        low, high, std = scaling.state_low, scaling.state_high, scaling.state_std
+        low, high = scaling.state_low, scaling.state_high
+        mean, std = scaling.state_mean, scaling.state_std
     elif bounds is not None:
         raise FarstepError("bounds need data, or a model that knows its training range.")
     else:
-        low = high = np.zeros(model.signals.num_states)
+        low = high = mean = np.zeros(model.signals.num_states)
         std = np.ones(model.signals.num_states)
     margin = np.inf if bounds is None else bounds * (np.asarray(high) - np.asarray(low))
-    low, high, std = (jnp.asarray(v, jnp.float32) for v in (low - margin, high + margin, std))
-    return low, high, std
+    found = (low - margin, high + margin, mean, std)
+    return tuple(jnp.asarray(values, jnp.float32) for values in found)
 
 
 def _scaling(dynamics: Dynamics) -> Scaling | None:

@@ -73,6 +73,8 @@ class World(eqx.Module):
     """States that episodes start from; None draws from `resetting`."""
     low: Float[Array, " d"]
     high: Float[Array, " d"]
+    center: Float[Array, " d"]
+    """Means of the states."""
     scale: Float[Array, " d"]
     """Standard deviations of the states, which uncertainty is measured in."""
     worst: Float[Array, ""]

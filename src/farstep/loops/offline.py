@@ -278,9 +278,11 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
     how.check_system(known)
     if learns_reward(how, known) and data.rewards is None:
         raise FarstepError(
-            f"the reward of system '{known.name}' is not known and the data have none; record "
-            "them, or give the system a reward function."
+            f"the reward of system '{known.name}' is to be learned, and the data have none; record "
+            "rewards, or give the system a reward function and leave out reward=learned."
         )
+    if known.reward is not None and not learns_reward(how, known):
+        known.rewards_of(data)  # fails where it has no value
 
 
 def _system(name: str | None, data: Episodes) -> System:

@@ -10,6 +10,14 @@ from farstep.report.score_table import score_tables
 from farstep.scoring.score import Score
 from farstep.signals import Signals
 
+_WORDS = (
+    "R² of 1 is a perfect prediction, 0 is no better than always the mean, and below 0 is worse. "
+    "R²(25) is that of 25 steps ahead. Growth is by how much an error grows in a step. Persistence "
+    "predicts that nothing changes, linear is a linear model of the same data, and the oracle is "
+    "the simulator itself. Coverage is the share of states inside a model's intervals; CRPS is the "
+    "error of a whole predicted distribution, in standard deviations of the states."
+)
+
 
 def score_page(
     scores: Sequence[Score],
@@ -27,6 +35,7 @@ def score_page(
         "their starts, evenly spaced.</p>"
     ]
     parts += [f'<p class="note">Note: {html.escape(note)}</p>' for note in notes]
+    parts.append(f'<p class="note">{_WORDS}</p>')
     tables = [
         f"<h2>{html.escape(table.title)}</h2>{table_html(table)}"
         for table in score_tables(scores, signals)

@@ -153,6 +153,8 @@ def import_module_of(reference: str, from_here: bool) -> ModuleType:
     if from_here and here not in sys.path:
         sys.path.append(here)
     nowhere = f"'{reference}': there is no module '{name}' here or on the Python path."
+    if name.endswith(".py"):
+        nowhere += " Leave out '.py'."
     if not all(name.split(".")):
         raise FarstepError(nowhere)
     try:

@@ -1,6 +1,8 @@
 """System: a real environment joined with what imagining it needs."""
 
-from collections.abc import Callable, Mapping
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from farstep.episodes import Episodes
-from farstep.errors import FarstepError, one_line
+from farstep.errors import DataWarning, FarstepError, one_line
 from farstep.signals import Signals
 from farstep.systems.mujoco_log import log_mujoco_warnings
 
@@ -132,6 +134,21 @@ class System:
         self._check_part("terminated", self.terminated, step, ())
         self._check_part("reset", self.reset, (key,), state.shape)
 
+    def check_actions(self, episodes: Episodes) -> None:
+        """Say so if recorded actions are beyond the system's bounds: of other units, perhaps."""
+        for i, name in enumerate(self.signals.action_names):
+            low, high = self.signals.action_low[i], self.signals.action_high[i]
+            least, most = float(episodes.actions[:, i].min()), float(episodes.actions[:, i].max())
+            slack = 0.01 * (high - low)
+            if least < low - slack or most > high + slack:
+                warnings.warn(
+                    f"'{name}' is {least:.4g} to {most:.4g} in the data, but {low:.4g} to "
+                    f"{high:.4g} is all that system '{self.name}' allows an agent; are both in "
+                    "the same unit?",
+                    DataWarning,
+                    stacklevel=3,
+                )
+
     def _check_part(
         self,
         name: str,
@@ -141,6 +158,15 @@ class System:
     ) -> None:
         if part is None:
             return
+        takes = "a random key" if len(given) == 1 else "(state, action, next_state)"
+        try:
+            inspect.signature(part).bind(*given)
+        except TypeError as error:
+            raise FarstepError(
+                f"the {name} of system '{self.name}' must take {takes}: {one_line(error)}."
+            ) from error
+        except ValueError:  # what has no signature
+            pass
         try:
             found = jax.eval_shape(part, *given)
         except Exception as error:  # whatever the user's own code raises
@@ -153,6 +179,21 @@ class System:
                 f"the {name} of system '{self.name}' gives {getattr(found, 'shape', found)}, but "
                 f"the shape must be {shape}."
             )
+        if len(given) > 1:
+            self._check_indices(name, part, [np.zeros(one.shape, np.float32) for one in given])
+
+    def _check_indices(self, name: str, part: Callable[..., Any], given: Sequence[Any]) -> None:
+        """Fail if a state or an action is used that there is not; JAX would take the last one."""
+        try:
+            with np.errstate(all="ignore"):
+                part(*given)
+        except IndexError as error:
+            raise FarstepError(
+                f"the {name} of system '{self.name}' uses a state or action that it has not: "
+                f"{one_line(error)}."
+            ) from error
+        except Exception:
+            return
 
     def with_options(self, **options: Any) -> "System":
         """Return the system with other options for its environment."""
@@ -165,4 +206,13 @@ class System:
             raise FarstepError(f"the reward of system '{self.name}' is not known.")
         before, after = episodes.transitions()
         along = jax.jit(jax.vmap(self.reward))
-        return np.asarray(along(*map(jnp.asarray, (before, episodes.actions, after))))
+        found = np.asarray(along(*map(jnp.asarray, (before, episodes.actions, after))))
+        wrong = np.flatnonzero(~np.isfinite(found))
+        if len(wrong):
+            episode = int(np.searchsorted(episodes.step_offsets, wrong[0], side="right")) - 1
+            raise FarstepError(
+                f"the reward of system '{self.name}' is not finite at {len(wrong)} of {len(found)} "
+                f"recorded steps, the first in episode {episode}, step "
+                f"{wrong[0] - episodes.step_offsets[episode]}."
+            )
+        return found
