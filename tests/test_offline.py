@@ -57,6 +57,8 @@ def test_every_stage_is_there_and_used_again(few, tmp_path):
     done = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=1, **FIT)
     assert [result["seed"] for result in done.results] == [0, 1]
     assert done.results[0]["return"] != done.results[1]["return"]
+    # Whole episodes of the system's own length, so what they earned themselves.
+    assert done.recorded == pytest.approx(np.mean(few.returns), rel=1e-4)
     summary = done.summary()
     mean, half = summary["return"]
     values = np.array([result["return"] for result in done.results])

@@ -147,6 +147,8 @@ class Offline:
     """One for each seed."""
     about: str
     """Of what, in a sentence."""
+    recorded: float = float("nan")
+    """What the data's own actions would earn in an episode: their mean reward times its steps."""
 
     @property
     def curves(self) -> list[AgentCurve]:
@@ -223,7 +225,7 @@ def offline(
     base, weights = model_settings(config, settings)
     chosen = agent_settings(agent)
     how = imagine_settings(imagination, base.members, CAREFUL)
-    _check(data if isinstance(data, Episodes) else read(data), system, how)
+    recorded = _check(data if isinstance(data, Episodes) else read(data), system, how)
     if isinstance(data, Episodes):
         data = _kept(data, Path(out))
     first = OfflineSeed(
@@ -236,7 +238,7 @@ def offline(
         weights_source=weights.source,
         force=force,
     )
-    return _all_seeds(first, seeds, Path(out), workers)
+    return replace(_all_seeds(first, seeds, Path(out), workers), recorded=recorded)
 
 
 def _all_seeds(first: OfflineSeed, seeds: int, folder: Path, workers: int) -> Offline:
@@ -269,8 +271,8 @@ def _check_made(system: System) -> None:
         ) from error
 
 
-def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
-    """Say what is wrong before anything is fitted."""
+def _check(data: Episodes, system: str | None, how: ImagineConfig) -> float:
+    """Say what is wrong before anything is fitted; return what episodes like the data's earn."""
     known = _system(system, data)
     check_alike("data", data.signals, known)
     known.check_bounded()
@@ -281,8 +283,9 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> None:
             f"the reward of system '{known.name}' is to be learned, and the data have none; record "
             "rewards, or give the system a reward function and leave out reward=learned."
         )
-    if known.reward is not None and not learns_reward(how, known):
-        known.rewards_of(data)  # fails where it has no value
+    rewards = data.rewards if learns_reward(how, known) else known.rewards_of(data)
+    assert rewards is not None, "checked before"
+    return float(rewards.mean(dtype=float)) * known.episode_steps
 
 
 def _system(name: str | None, data: Episodes) -> System:
