@@ -1,5 +1,6 @@
 """One page of several directories: each exhibit once, from the first that has it."""
 
+import html
 import json
 import re
 from collections import Counter
@@ -15,6 +16,7 @@ from farstep.exhibits import weight_profiles, whole_report
 from farstep.exhibits.drawn_models import choice, model_names
 from farstep.exhibits.exhibit import Exhibit, Plan, Results, Shown
 from farstep.exhibits.whole_report import report
+from farstep.machine import machine
 from farstep.report.charts import Chart, Line, Panel
 from farstep.report.table import Table
 from farstep.runs.run import Run, Runs
@@ -83,6 +85,7 @@ def test_an_exhibit_of_several_directories_is_shown_once(
         expected = {"weight-profiles", "ones", "tens", "trajectories", "timings"}
         assert expected | {"chart-ones-line", "chart-tens-line"} <= set(ids)
         assert "Not computed, or not all of it: no.</p>" in text
+        assert f"; on {html.escape(machine())}.</p>" in text
         assert f"farstep reproduce ones --out {folders[0]}" in text
         assert f"farstep reproduce tens --out {order[0]}" in text
         assert "<td>number</td><td>2</td><td>60</td><td>0.03</td><td>1.00 (2 runs)" in text

@@ -152,8 +152,10 @@ def _about(
     )
     versions = sorted({f"{n} {v}" for one in records for n, v in one.get("versions", {}).items()})
     revisions = sorted({one["revision"] for one in records if one.get("revision")})
+    machines = sorted({one["machine"] for one in records if one.get("machine")})
     text += f'<p class="note">{len(records)} runs, by {html.escape(", ".join(versions))}'
-    text += f"; revisions {html.escape(', '.join(revisions))}.</p>" if revisions else ".</p>"
+    text += f"; revisions {html.escape(', '.join(revisions))}" if revisions else ""
+    text += f"; on {html.escape('; '.join(machines))}.</p>" if machines else ".</p>"
     if missing:
         names = ", ".join(exhibit.name for exhibit in missing)
         text += f'<p class="note">Not computed, or not all of it: {html.escape(names)}.</p>'
