@@ -104,6 +104,7 @@ LOG = ("--states", "height", "--actions", "valve")
         ),
         (["data", "convert", "latin.csv", "x", *LOG], "is not UTF-8; save it as UTF-8"),
         (["data", "convert", "log.csv", "x", "--nosuch"], "see farstep data convert --help"),
+        (["data", "inf", "log.csv"], "see farstep data --help"),
         (
             ["iterate", "Pendulum-v1", "--out", "x", "--fit-option", "preset=paper"],
             "there is no setting 'preset'",

@@ -1,6 +1,7 @@
 """What is known of a system is checked before anything is fitted, also against its log."""
 
 import dataclasses
+import functools
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +33,18 @@ def test_known_parts_are_checked_before_anything_is_fitted(changes, said):
     known.check_known_parts()
     with pytest.raises(FarstepError, match=said):
         dataclasses.replace(known, **changes).check_known_parts()
+
+
+def test_a_function_in_another_wrapping_is_as_good():
+    def simple(state):
+        return -jnp.square(state[0])
+
+    @functools.wraps(simple)
+    def reward(state, action, next_state):
+        del state, action
+        return simple(next_state)
+
+    dataclasses.replace(cart.CART, reward=reward).check_known_parts()
 
 
 def test_a_reward_without_a_value_is_found_in_the_log():

@@ -14,6 +14,8 @@ from farstep.datasets.shipped import load
 from farstep.dynamics.ensemble import Ensemble
 from farstep.episodes import Episode, Episodes
 from farstep.errors import DataWarning, FarstepError
+from farstep.imagination.config import ImagineConfig
+from farstep.loops import offline as module
 from farstep.loops.offline import offline
 from farstep.loops.shared import AMONG_SEVERAL, BRANCHED, CAREFUL, imagine_settings, model_settings
 from farstep.model import load_model
@@ -73,6 +75,20 @@ def test_every_stage_is_there_and_used_again(few, tmp_path):
     again = offline(few, out=tmp_path, seeds=2, agent=SMALL, workers=1, **FIT)
     assert again.results[0]["return"] == done.results[0]["return"]
     assert (tmp_path / "seed-0" / "agent" / "policy.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_what_the_data_earn_is_not_more_than_their_tasks_lasted(monkeypatch):
+    episodes = [
+        Episode(one.states, one.actions, one.rewards, number == 0, number > 0)
+        for number, one in enumerate(cart.data())
+    ]
+    ended = Episodes.from_list(episodes, cart.SIGNALS, "cart")
+    longer = dataclasses.replace(LOGGED, episode_steps=40)
+    monkeypatch.setattr(module, "_system", lambda *_: longer)
+    found = [module._check(data, "cart", ImagineConfig()) for data in (ended, cart.data())]
+    assert ended.returns is not None
+    earned = float(ended.returns.mean())
+    assert found == pytest.approx([earned, 2 * earned], rel=1e-4)
 
 
 def test_two_workers(tmp_path):

@@ -134,17 +134,27 @@ def test_float32_columns_stay_float32_and_unused_ones_are_not_read(tmp_path: Pat
         (
             LOG,
             Columns(("height",), ("valve",), time="t"),
-            "goes back at data row 4, from '.*--episode",
+            "goes back at data row 4 from '.*--episode",
         ),
         (
             "t,x,u\n1,1,1\n2,1,1\n2,1,1\n",
             Columns(("x",), ("u",), time="t"),
-            "is '2' at data row 3 and at the row before",
+            "is '2' and again '2' at data row 3 as far as",
         ),
         (
             "t,x,u\n2026-01-31 10:00:00,1,1\n31.01.2026 10:00:01,1,1\n31.01.2026 10:00:02,1,1\n",
             Columns(("x",), ("u",), time="t"),
             "holds '31.01.2026 10:00:01' at data row 2; it must hold numbers, or timestamps",
+        ),
+        (
+            "t,x,u\n2026-01-31 10:00:00.000000003,1,1\n2026-01-31 10:00:00.000000002,1,1\n",
+            Columns(("x",), ("u",), time="t"),
+            "is '2026-01-31 10:00:00.000000003' and again '2026-01-31 10:00:00.000000002' at",
+        ),
+        (
+            "t,x,u\n2026-01-31 10:00:00Z,1,1\n2026-01-31 10:00:01,1,1\n",
+            Columns(("x",), ("u",), time="t"),
+            "holds '2026-01-31 10:00:01' at data row 2; .*all with a time zone or all without",
         ),
         ("x,u\nWARN,V\nERROR,3\n", Columns(("x",), ("u",)), "has 'WARN' on line 2[.]"),
         ("t,x,u\n1,1,1\n2,,1\n", Columns(("x",), ("u",), time="t"), "line 3; remove or repair"),

@@ -93,8 +93,9 @@ class ImaginedTraining:
         state = initial_state(self.keys.first, self.imagination.world, self.config)
         if self.start is None:
             return state
-        averaged = None if self.config.average is None else copied(self.start.evaluated)
-        learner = copied(self.start)._replace(averaged=averaged)
+        start = self.start.in_units(state.learner.units)
+        averaged = None if self.config.average is None else copied(start.evaluated)
+        learner = copied(start)._replace(averaged=averaged)
         known = jnp.isfinite(learner.log_temperature)  # one of 0 would stay there
         goes_on = known & (self.config.ent_coef is None)
         new = state.learner

@@ -31,7 +31,7 @@ class Learner(NamedTuple):
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]
     """Of actor, critics and temperature."""
     units: Units
-    """What all networks measure states in; never changed."""
+    """What all networks measure states in."""
     averaged: Layers | None = None
     """Running average of the actor; None where none is asked for."""
 
@@ -43,7 +43,23 @@ class Learner(NamedTuple):
     @property
     def policy(self) -> Layers:
         """The same for states in their own units."""
-        return self.units.taken_in(self.evaluated)
+        return self.units.moved(self.evaluated, Units.none(len(self.units.center)))
+
+    def in_units(self, units: Units) -> "Learner":
+        """Return what does the same and measures states in other units."""
+
+        def moved(layers: Layers) -> Layers:
+            return self.units.moved(layers, units)
+
+        first, second = self.critics
+        first_target, second_target = self.target_critics
+        return self._replace(
+            actor=moved(self.actor),
+            critics=(moved(first), moved(second)),
+            target_critics=(moved(first_target), moved(second_target)),
+            units=units,
+            averaged=None if self.averaged is None else moved(self.averaged),
+        )
 
 
 class Losses(NamedTuple):

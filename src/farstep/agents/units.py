@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 
 from farstep.agents.networks import Layers, Linear
 
-_USUAL = (0.05, 20.0)
-"""Typical sizes that are left as they are, as agents of others leave all."""
+_USUAL = 20.0
+"""Typical sizes up to it are left as they are, as agents of others leave all."""
 
 
 class Units(NamedTuple):
@@ -19,10 +19,9 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, mean: Float[Array, " d"], deviation: Float[Array, " d"]) -> "Units":
-        """Return mean and deviation of states whose typical size is unusual; of others 0 and 1."""
-        size = jnp.sqrt(jnp.square(mean) + jnp.square(deviation))
-        unusual = (size < _USUAL[0]) | (size > _USUAL[1])
-        return cls(jnp.where(unusual, mean, 0.0), jnp.where(unusual, deviation, 1.0))
+        """Return mean and deviation of states whose typical size is large; of others 0 and 1."""
+        large = jnp.sqrt(jnp.square(mean) + jnp.square(deviation)) > _USUAL
+        return cls(jnp.where(large, mean, 0.0), jnp.where(large, deviation, 1.0))
 
     @classmethod
     def none(cls, num_states: int) -> "Units":
@@ -33,8 +32,13 @@ class Units(NamedTuple):
         """Return states as the networks take them."""
         return (states - self.center) / self.spread
 
-    def taken_in(self, layers: Layers) -> Layers:
-        """Return the network that gives the same of states in their own units."""
+    def moved(self, layers: Layers, to: "Units") -> Layers:
+        """Return the network that gives the same of states in other units, but for rounding.
+
+        What it takes beside the states, such as actions, comes after them and stays.
+        """
         first, *others = layers
-        weight = first.weight / self.spread[:, None]
-        return (Linear(weight, first.bias - self.center @ weight), *others)
+        states, rest = jnp.split(first.weight, [len(self.center)])
+        bias = first.bias + ((to.center - self.center) / self.spread) @ states
+        weight = jnp.concatenate([states * (to.spread / self.spread)[:, None], rest])
+        return (Linear(weight, bias), *others)

@@ -79,7 +79,7 @@ class Offline:
             means = (f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())
             rows.append(("mean ± 90 %", *means))
         print_table(done.about, ["", *names], rows)
-        print(f"the data's own actions earn {done.recorded:.4g} in an episode of as many steps")
+        print(f"the data's own actions earn {done.recorded:.4g} in an episode")
         chart = curve_chart({"": done.curves}, done.about, "returns")
         pictures = save_chart(chart, self.out / "returns", force=True)
         for path in [*(self.out / f"seed-{r['seed']}" for r in done.results), *pictures]:

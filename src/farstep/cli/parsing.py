@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import tyro
 
@@ -63,8 +63,9 @@ def _called(commands: Mapping[str, type]) -> list[str]:
     word, deeper = [*sys.argv[1:3], "", ""][:2]
     if word not in commands:
         return []
-    below = "command" in getattr(commands[word], "__dataclass_fields__", {})
-    return [word, deeper] if below and deeper.isalpha() else [word]
+    below = get_type_hints(commands[word], include_extras=True).get("command")
+    names = [one.__metadata__[0].name for one in get_args(below)]
+    return [word, deeper] if deeper in names else [word]
 
 
 def _parsed(commands: Mapping[str, type], about: str) -> Any:

@@ -91,7 +91,7 @@ def _changes(numbers: np.ndarray) -> np.ndarray:
 def _seconds(column: pa.ChunkedArray, name: str, unit: str) -> Float[np.ndarray, " rows"]:
     if pa.types.is_string(column.type):
         with contextlib.suppress(pa.ArrowException):
-            column = column.cast(pa.timestamp("ns"))
+            column = column.cast(_timestamp(column))
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.int64()).to_numpy() / PER_SECOND[column.type.unit]
     try:
@@ -104,6 +104,16 @@ def _seconds(column: pa.ChunkedArray, name: str, unit: str) -> Float[np.ndarray,
         ) from error
 
 
+def _timestamp(column: pa.ChunkedArray) -> pa.DataType:
+    """Return the type of texts of times, with a time zone if the first one has it."""
+    zoned = pa.timestamp("ns", "UTC")
+    try:
+        column.slice(0, 1).cast(zoned)
+    except pa.ArrowException:
+        return pa.timestamp("ns")
+    return zoned
+
+
 def _unread(column: pa.ChunkedArray) -> str:
     """Return what is no timestamp, in words: the first such text, or the type of the column."""
     if not pa.types.is_string(column.type):
@@ -111,7 +121,7 @@ def _unread(column: pa.ChunkedArray) -> str:
 
     def good(rows: int) -> bool:
         try:
-            column.slice(0, rows).cast(pa.timestamp("ns"))
+            column.slice(0, rows).cast(_timestamp(column))
         except pa.ArrowException:
             return False
         return True
@@ -132,14 +142,16 @@ def _interval(
     wrong = np.flatnonzero(within & ~(steps > 0))
     if len(wrong):
         row = int(wrong[0])
-        before, after = (written[i].as_py() for i in (row, row + 1))
+        before, after = written.slice(row, 2).cast(pa.string()).to_pylist()
+        at = f"data row {row + 2}" + (", counted episode by episode," if len(starts) > 1 else "")
         if seconds[row] == seconds[row + 1]:
             raise FarstepError(
-                f"time column '{name}' is '{after}' at data row {row + 2} and at the row before; "
-                "write times as finely as the rows follow each other, or leave the column out."
+                f"time column '{name}' is '{before}' and again '{after}' at {at} as far as times "
+                "can be told apart; write them as finely as rows follow each other, or leave the "
+                "column out."
             )
         raise FarstepError(
-            f"time column '{name}' goes back at data row {row + 2}, from '{before}' to '{after}'; "
+            f"time column '{name}' goes back at {at} from '{before}' to '{after}'; "
             "if a new run begins there, number the runs in a column and name it as the episode "
             "(--episode, episode=…); rows of one run have to be sorted by time."
         )

@@ -148,7 +148,8 @@ class Offline:
     about: str
     """Of what, in a sentence."""
     recorded: float = float("nan")
-    """What the data's own actions would earn in an episode: their mean reward times its steps."""
+    """What the data's own actions earn in an episode. Where none of the data's ended its task, that
+    is their mean reward times the steps of the system's episodes; else what they earned."""
 
     @property
     def curves(self) -> list[AgentCurve]:
@@ -276,6 +277,7 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> float:
     known = _system(system, data)
     check_alike("data", data.signals, known)
     known.check_bounded()
+    known.check_actions(data)
     known.check_known_parts()
     how.check_system(known)
     if learns_reward(how, known) and data.rewards is None:
@@ -285,6 +287,8 @@ def _check(data: Episodes, system: str | None, how: ImagineConfig) -> float:
         )
     rewards = data.rewards if learns_reward(how, known) else known.rewards_of(data)
     assert rewards is not None, "checked before"
+    if data.terminated.any():  # longer ones would not have gone on
+        return float(np.add.reduceat(rewards, data.step_offsets[:-1], dtype=float).mean())
     return float(rewards.mean(dtype=float)) * known.episode_steps
 
 

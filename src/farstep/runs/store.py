@@ -50,7 +50,8 @@ class Store:
         with locked(place, wait):
             found = self.record(run, here)  # another process may have been at it
             if found is None:
-                goes_on = any(not path.name.startswith(".") for path in place.iterdir())
+                there = [path.name for path in place.iterdir() if not path.name.startswith(".")]
+                goes_on = bool(there) and RECORD not in there  # one on other data begins anew
                 began = time.process_time()  # of this process: others may share its core
                 result = plain(run.compute(place, self))
                 seconds = None if goes_on else round(time.process_time() - began, 1)

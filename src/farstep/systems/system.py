@@ -160,7 +160,7 @@ class System:
             return
         takes = "a random key" if len(given) == 1 else "(state, action, next_state)"
         try:
-            inspect.signature(part).bind(*given)
+            inspect.signature(part, follow_wrapped=False).bind(*given)
         except TypeError as error:
             raise FarstepError(
                 f"the {name} of system '{self.name}' must take {takes}: {one_line(error)}."
@@ -183,7 +183,10 @@ class System:
             self._check_indices(name, part, [np.zeros(one.shape, np.float32) for one in given])
 
     def _check_indices(self, name: str, part: Callable[..., Any], given: Sequence[Any]) -> None:
-        """Fail if a state or an action is used that there is not; JAX would take the last one."""
+        """Fail if a state or an action is asked for that there is not; JAX would take the last one.
+
+        It is noticed of NumPy's arrays, so not where a function makes JAX's of them first.
+        """
         try:
             with np.errstate(all="ignore"):
                 part(*given)
