@@ -4,24 +4,28 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format bench docs exhibits figures wheel constraints clean
+.PHONY: demo test test-all check format bench docs paper figures wheel constraints clean
 
 demo: .venv/installed
 	rm -rf demo
 	$(BIN)/farstep data info cartpole-swingup/medium
-	$(BIN)/farstep reproduce demo dataset-returns dataset-states --preset quick --out demo
-	$(BIN)/farstep report demo --only demo dataset-returns dataset-states --out demo/report.html
+	$(BIN)/python -m reproduction demo dataset-returns dataset-observations --preset quick --out demo
 	@echo "open demo/report.html in a browser"
 
-# Most of a toy-sized test is compiling, so it is done with few optimisations, but for what must be
-# equal to the bit after kills, and each program once: processes and later runs find it in .venv.
-# `make test QUICKLY=` compiles everything as users do.
-QUICKLY ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
+# The programs of tests are small and compile longer than they run, so they are compiled with few
+# optimisations and kept in .venv/compiled for other processes and later runs. `make test FAST_COMPILE=`
+# compiles as users do. PyTorch and XLA get one thread in each of the test processes.
+FAST_COMPILE ?= JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.venv/compiled \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=0 \
 	XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-# PyTorch and XLA have one thread in each: threads of several processes wait for each other on few cores.
+RUN_TESTS := OMP_NUM_THREADS=1 PJRT_NPROC=1 $(FAST_COMPILE) $(BIN)/python -m pytest \
+	--numprocesses auto --dist loadfile
+
 test: .venv/installed-dev
-	OMP_NUM_THREADS=1 PJRT_NPROC=1 $(QUICKLY) $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST)
+	$(RUN_TESTS) $(PYTEST)
+
+test-all: test
+	$(RUN_TESTS) tests/slow $(PYTEST)
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .
@@ -35,21 +39,17 @@ format: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 
-# The two pictures of the README.
-FIT := $(BIN)/farstep fit cartpole-swingup/random --preset paper --target delta --epochs 5
+# The figures and tables of the paper, redrawn from reproduction/results.
+paper: .venv/installed-dev
+	$(BIN)/python -m reproduction all --preset standard --out build/paper \
+		--figures docs/figures/paper
+	$(BIN)/python scripts/fill_tables.py
+
+# The figure of the README: about three minutes of one core.
 figures: .venv/installed
-	rm -rf build/figures
-	$(FIT) --horizon 1 --weights uniform --out build/figures/h1
-	$(FIT) --horizon 4 --weights decay:0.75 --out build/figures/h4
-	$(BIN)/farstep score build/figures/h1 build/figures/h4 --data cartpole-swingup/random --horizon 100 \
-		--out build/figures/score
-	cp build/figures/score/r2.png build/figures/score/animation.gif docs/figures/
+	$(BIN)/python scripts/readme_figure.py
 
-# The pictures and tables of docs/paper.md and docs/data.md; what `results` has is not computed.
-exhibits: .venv/installed-dev
-	$(BIN)/farstep reproduce all --preset standard --out build/exhibits
-	cd build/exhibits && cp --parents */standard/*.png */standard/*.md $(CURDIR)/docs/exhibits/
-
+# Tables are copied into the pages, since not every reader of Markdown includes files.
 docs: .venv/installed-dev
 	$(BIN)/python scripts/fill_tables.py
 	$(BIN)/mkdocs build --strict
@@ -63,8 +63,9 @@ wheel: .venv/installed-dev
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt dist/*.whl
 	cd $(AWAY) && ../bin/farstep doctor && ../bin/farstep data list
-	cd $(AWAY) && ../bin/farstep fit cartpole-swingup/random --horizon 2 --weights uniform \
-		--epochs 1 --width 16 --out model && ../bin/farstep score model --data cartpole-swingup/random
+	cd $(AWAY) && ../bin/farstep fit cartpole-swingup/random --preset paper --horizon 2 \
+		--weights uniform --epochs 1 --width 16 --out model
+	cd $(AWAY) && ../bin/farstep evaluate cartpole-swingup/random --model model
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,1 +1,1 @@
-"""Measurements of speed, memory and error; `make bench` runs them all."""
+"""Measurements of speed, memory and accuracy; `make bench` runs them all."""

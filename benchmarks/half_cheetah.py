@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks.harness import Result
-from farstep import collect, fit, imagine, score, train
-from farstep.runs.pool import run_all
+from benchmarks.harness import Result, size
+from farstep import ModelEnv, collect, evaluate, fit, train_agent
+from farstep.workflows.worker_pool import run_all
 
 SYSTEMS = ("cartpole-swingup", "half-cheetah")
-EPISODES, COMPOSITIONS, HORIZON, STEPS, TRIALS = 10, 8_000, 50, 20_000, 5
+EPISODES, MODEL_STEPS, STEPS, TRIALS = size((10, 8_000, 20_000, 5), (3, 100, 500, 1))
 AHEAD = (1, 10, 50)
 T = TypeVar("T")
 
@@ -23,45 +23,45 @@ def run() -> Result:
     small, large = (found[name] for name in SYSTEMS)
     rows = []
     for what, value in large.items():
-        cells = [_shown(one[what]) for one in (small, large)]
         costs = what.endswith(", s")
-        rows.append((what, *cells, f"{value / small[what]:.1f}×" if costs else ""))
+        ratio = f"{value / small[what]:.1f}×" if costs else ""
+        rows.append((what, _shown(small[what]), _shown(value), ratio))
     quiet = "quiet" if load < 0.5 else "not quiet"
     return Result(
-        how="One seed. Random actions, the recommended fit, the preset `fast` (ten imagined "
-        "systems, two updates for ten steps); far too little to solve either task. Seconds of "
-        "the processor, one compute thread, compilation included. The machine was "
-        f"{quiet}: its load was {load:.1f} before this began.",
+        how="One seed. Random actions, the default fit, the default agent; far too little to solve "
+        "either task. Seconds of the processor, one compute thread, compilation included. The "
+        f"machine was {quiet}: its load was {load:.1f} before this began.",
         columns=("", *SYSTEMS, "ratio"),
         rows=rows,
     )
 
 
 def measured(system: str) -> dict[str, Any]:
-    """Go through all stages once; return costs and what came out."""
+    """Go through all stages once; return costs and results."""
     collect(system, "random", episodes=1, seed=9)  # imports the simulator, which is not counted
     seconds, data = _timed(lambda: collect(system, "random", episodes=EPISODES, seed=0))
     signals = data.signals
     found: dict[str, Any] = {
-        "states + actions": f"{len(signals.state_names)} + {len(signals.action_names)}",
+        "observations + actions": f"{signals.num_observations} + {signals.num_actions}",
         f"collect {EPISODES} episodes of {data.lengths[0]} steps, s": seconds,
     }
-    parts = data.split(seed=0)
-    seconds, model = _timed(lambda: fit(parts[0], parts[1], compositions=COMPOSITIONS, seed=0))
-    found[f"fit, {COMPOSITIONS} compositions, s"] = seconds
-    seconds, scored = _timed(lambda: score({"model": model}, parts[2], HORIZON, references=False))
-    found[f"score {len(parts[2])} episodes 1 to {HORIZON} steps ahead, s"] = seconds
-    imagined = imagine(model, system, parts[0])
+    train, validation, test = data.split(seed=0)
+    seconds, model = _timed(lambda: fit(train, validation, model_steps=MODEL_STEPS, seed=0))
+    found[f"fit, {MODEL_STEPS} model steps, s"] = seconds
+    ahead = AHEAD[-1]
+    seconds, result = _timed(lambda: evaluate({"model": model}, test, ahead, references=False))
+    found[f"evaluate {len(test)} episodes 1 to {ahead} steps ahead, s"] = seconds
+    env = ModelEnv(model, system, train)
     options: dict[str, Any] = {"steps": STEPS, "eval_every": STEPS, "eval_episodes": 0}
-    seconds, agent = _timed(lambda: train(imagined, "fast", seed=0, **options))
-    found[f"agent, {STEPS} imagined steps, s"] = seconds
+    seconds, agent = _timed(lambda: train_agent(env, "default", seed=0, **options))
+    found[f"agent, {STEPS} steps of the model, s"] = seconds
     seconds, real = _timed(lambda: collect(system, agent.policy, episodes=TRIALS, seed=1))
     found[f"run it for {TRIALS} real episodes, s"] = seconds
     found["h that auto chose"] = model.horizon
-    found |= {f"R²({j})": scored["model"].at(j)[0] for j in AHEAD}
-    found["mean return of the data"] = np.mean([one.total for one in data])
+    found |= {f"R²({j})": result["model"].at(j)[0] for j in AHEAD}
+    found["mean return of the data"] = np.mean([one.total_reward for one in data])
     found["imagined return of the agent"] = agent.curve.last["imagined_return"]
-    found["its real return"] = np.mean([one.total for one in real])
+    found["its real return"] = np.mean([one.total_reward for one in real])
     return found
 
 

@@ -1,49 +1,41 @@
 """Memory of the process while an agent takes 500 000 steps, in MB."""
 
-import time
+import os
 
-from benchmarks.harness import Result
-from benchmarks.pinned import CORES, result, start
+from benchmarks import pinned
+from benchmarks.harness import Result, size
+
+STEPS, EVERY = size(500_000, 2_000), size(100_000, 1_000)
 
 
 def run() -> Result:
-    rows = result(start("benchmarks.sac_memory:measured()", [CORES[-1]]))
     return Result(
         how="One system, one update a step, two layers of 16 units and batches of 16, so that the "
-        "500 000 steps take a minute. Resident memory of the process; the buffer of 500 000 "
-        "transitions, 26 MB of it, is there from the start.",
+        f"{STEPS} steps take a minute. Resident memory of the process; the buffer of "
+        f"{STEPS} transitions, 26 MB of it for 500 000, is there from the start.",
         columns=("steps", "resident, MB"),
-        rows=[tuple(row) for row in rows],
+        rows=[tuple(row) for row in pinned.run("benchmarks.sac_memory:measured()")],
     )
 
 
 def measured() -> list[list[str]]:
-    """Return a row every 100 000 steps."""
-    import jax
-    import jax.numpy as jnp
+    """Return a row for each part of the steps."""
+    from benchmarks.paper_model import paper_env
+    from farstep import AgentConfig, train_agent
+    from farstep.runtime import progress
+    from farstep.workflows.worker_display import resident
 
-    from benchmarks.sac_speed import imagined_system
-    from farstep.agents.config import AgentConfig
-    from farstep.agents.imagined import ImaginedTraining
-    from farstep.agents.program import LEARNING, WARM_UP, live
+    rows: dict[int, tuple[int, float]] = {}
 
-    config = AgentConfig(net_arch=(16, 16), batch_size=16)
-    training = ImaginedTraining(imagined_system(), config, 0)
-    world, key = training.imagination.world, training.keys.steps
-    state = training.first()
-    state, _ = live(state, world, key, jnp.array(1_000), config, WARM_UP)
-    state, _ = live(state, world, key, jnp.array(1_000), config, LEARNING)
-    rows = []
-    for _ in range(6):
-        jax.block_until_ready(state)
-        time.sleep(0.5)
-        rows.append([f"{int(state.steps)}", f"{_resident():.1f}"])
-        for _ in range(100):
-            state, _ = live(state, world, key, jnp.array(1_000), config, LEARNING)
-    return rows
+    def report(stage: str, done: int, total: int, status: str) -> None:
+        del total, status
+        if stage == "agent" and done >= EVERY // 50:  # after compilation
+            rows.setdefault(done // EVERY, (done, resident(os.getpid()) or float("nan")))
 
-
-def _resident() -> float:
-    with open("/proc/self/status") as file:  # noqa: PTH123  no path to speak of
-        line = next(line for line in file if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1e3
+    config = AgentConfig(
+        steps=STEPS, net_arch=(16, 16), batch_size=16, eval_every=EVERY, eval_episodes=0
+    )
+    env = paper_env(loss="nll")
+    progress.listen(report)
+    train_agent(env, config)
+    return [[f"{done}", f"{memory:.1f}"] for done, memory in rows.values()]

@@ -1,55 +1,42 @@
 """Learning curves of the compiled SAC and of Stable-Baselines3's, same settings, same system.
 
-Both learn online on Gymnasium's `Pendulum-v1`. Curves are kept in `results/sac_parity`, which is
-committed: what is there is not computed again.
+Both learn online on Gymnasium's `Pendulum-v1`. Their curves are stored in `results/sac_parity.csv`;
+agents that it has are not trained again.
 """
 
-import json
-from pathlib import Path
+import csv
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import t
 
-from benchmarks.development_data import WORK
-from benchmarks.harness import RESULTS, Result
-from benchmarks.pinned import run_all
-from farstep.agents.config import AgentConfig
-from farstep.agents.curve import AgentCurve
-from farstep.agents.train import train
-from farstep.report.agents import curve_chart
-from farstep.report.static import save_chart
+from benchmarks.harness import RESULTS, WORK, Result, is_quick, save_figure, size
+from farstep import AgentConfig, train_agent
+from farstep.agents.learning_curve import AgentCurve
+from farstep.plotting.learning_curves import agent_chart
+from farstep.runtime.processes import usable_cores
+from farstep.workflows.worker_pool import run_all
 
-SYSTEM, SEEDS = "Pendulum-v1", 5
+SYSTEM, SEEDS = "Pendulum-v1", size(5, 2)
 AGENTS = {"Farstep": "sac", "Stable-Baselines3": "sb3:SAC"}
-CONFIG = AgentConfig(steps=8_000, eval_every=1_000, eval_episodes=5)
-LAST = 3
-FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "sac_parity"
+CONFIG = AgentConfig(steps=size(8_000, 200), eval_every=size(1_000, 100), eval_episodes=size(5, 1))
+LAST = size(3, 1)
+STORED = RESULTS / "sac_parity.csv"
+COLUMNS = ("steps", "real_return", "cpu_seconds")
 
 
 def run() -> Result:
     runs = [(agent, seed) for seed in range(SEEDS) for agent in AGENTS.values()]
-    missing = [one for one in runs if not _stored(*one).exists()]
-    run_all([f"benchmarks.sac_parity:make{one}" for one in missing])
+    rows = {} if is_quick() else _stored()
+    rows |= run_all([one for one in runs if one not in rows], curve_of, workers=usable_cores())
+    if not is_quick():
+        _store(rows)
     curves = {
-        name: [_curve(agent, seed) for seed in range(SEEDS)] for name, agent in AGENTS.items()
+        name: [AgentCurve.from_json(rows[agent, seed]) for seed in range(SEEDS)]
+        for name, agent in AGENTS.items()
     }
     title = f"SAC on {SYSTEM}: mean and range of {SEEDS} seeds"
-    chart = curve_chart(curves, title, "sac_parity", axes=("steps",))
-    save_chart(chart, FIGURE, force=True)
-    rows = []
-    for name, several in curves.items():
-        returns = np.array([one.column("real_return") for one in several])
-        final = returns[:, -1]
-        seconds = np.median([one.last["cpu_seconds"] or np.nan for one in several])
-        rows.append(
-            (
-                name,
-                ", ".join(f"{value:.0f}" for value in final),
-                _interval(final),
-                _interval(returns[:, -LAST:].mean(axis=1)),
-                f"{seconds:.0f}",
-            )
-        )
+    save_figure("sac_parity", agent_chart(curves, title, "sac_parity", axes=("steps",)))
     return Result(
         how=f"{CONFIG.steps} steps on {SYSTEM}, default settings, seeds 0 to {SEEDS - 1}; the last "
         f"policy's mean return over {CONFIG.eval_episodes} episodes, the most likely action at "
@@ -59,22 +46,28 @@ def run() -> Result:
             *("", "final returns", "mean of the last", f"mean of the last {LAST}"),
             "seconds, median",
         ),
-        rows=rows,
+        rows=[_row(name, several) for name, several in curves.items()],
     )
 
 
-def make(agent: str, seed: int) -> None:
-    """Train one agent and keep its curve."""
-    stored = _stored(agent, seed)
-    done = train(SYSTEM, CONFIG, agent=agent, seed=seed, out=WORK / f"parity-{stored.stem}")
-    stored.parent.mkdir(parents=True, exist_ok=True)
-    stored.write_text(json.dumps(done.curve.to_json(), indent=1) + "\n")
+def curve_of(run: tuple[str, int]) -> list[dict[str, float | None]]:
+    """Train one agent; return the columns of its curve that are stored."""
+    agent, seed = run
+    out = None if is_quick() else WORK / f"parity-{agent.replace(':', '-')}-{seed}"
+    trained = train_agent(SYSTEM, replace(CONFIG, algorithm=agent), seed=seed, out=out)
+    return [{name: row[name] for name in COLUMNS} for row in trained.curve.rows]
 
 
-def _curve(agent: str, seed: int) -> AgentCurve:
-    """Return a stored curve. Returns in training are left out: they are of unequal windows."""
-    rows = json.loads(_stored(agent, seed).read_text())
-    return AgentCurve.from_json([{**row, "training_return": None} for row in rows])
+def _row(name: str, curves: list[AgentCurve]) -> tuple[str, ...]:
+    returns = np.array([one.column("real_return") for one in curves])
+    seconds = np.median([one.column("cpu_seconds")[-1] for one in curves])
+    return (
+        name,
+        ", ".join(f"{value:.0f}" for value in returns[:, -1]),
+        _interval(returns[:, -1]),
+        _interval(returns[:, -LAST:].mean(axis=1)),
+        f"{seconds:.0f}",
+    )
 
 
 def _interval(values: np.ndarray) -> str:
@@ -83,5 +76,19 @@ def _interval(values: np.ndarray) -> str:
     return f"{mean:.0f} ({mean - half:.0f} to {mean + half:.0f})"
 
 
-def _stored(agent: str, seed: int) -> Path:
-    return RESULTS / "sac_parity" / f"{agent.replace(':', '-')}-{seed}.json"
+def _stored() -> dict[tuple[str, int], list[dict[str, float | None]]]:
+    found: dict[tuple[str, int], list[dict[str, float | None]]] = {}
+    if STORED.exists():
+        with STORED.open(newline="") as file:
+            for row in csv.DictReader(file):
+                values: dict[str, float | None] = {name: float(row[name]) for name in COLUMNS}
+                found.setdefault((row["agent"], int(row["seed"])), []).append(values)
+    return found
+
+
+def _store(curves: dict[tuple[str, int], list[dict[str, float | None]]]) -> None:
+    with STORED.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("agent", "seed", *COLUMNS))
+        for (agent, seed), rows in sorted(curves.items()):
+            writer.writerows((agent, seed, *(row[name] for name in COLUMNS)) for row in rows)

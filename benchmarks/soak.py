@@ -1,4 +1,4 @@
-"""Memory of one process that trains agent after agent, and runs a loop epoch after epoch."""
+"""Memory of one process that trains agent after agent, and runs a loop episode after episode."""
 
 import os
 import tempfile
@@ -8,35 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Result
-from benchmarks.pinned import CORES, result, start
+from benchmarks import pinned
+from benchmarks.harness import Result, save_figure, size
 
-OFFLINE = int(os.environ.get("FARSTEP_SOAK_AGENTS", "40"))
-"""Agents, each inside models of its own."""
-EPOCHS = int(os.environ.get("FARSTEP_SOAK_EPOCHS", "40"))
-"""Epochs of one loop."""
-_FIT: dict[str, Any] = {"width": 8, "depth": 1, "batch": 64, "horizon": 2, "weights": "uniform"}
+AGENTS, EPISODES = size((40, 40), (4, 4))
+"""Agents of `offline`, each in a model of its own, and real episodes of one `iterate`."""
+_FIT: dict[str, Any] = {
+    **{"width": 8, "depth": 1, "batch_size": 64, "horizon": 2, "weights": "uniform"},
+    "model_steps": 100,
+}
 _AGENT: dict[str, Any] = {
     **{"steps": 200, "num_envs": 2, "learning_starts": 20, "batch_size": 8},
-    **{"net_arch": (8,), "eval_every": 200, "eval_episodes": 0, "buffer_size": 200},
+    **{"net_arch": (8,), "eval_every": 200, "buffer_size": 200},
 }
-FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "soak"
 
 
 def run() -> Result:
     measured = {
-        "offline": result(start("benchmarks.soak:offline_agents()", [CORES[-1]])),
-        "iterate": result(start("benchmarks.soak:loop_epochs()", [CORES[-1]])),
+        "offline": pinned.run("benchmarks.soak:offline_agents()"),
+        "iterate": pinned.run("benchmarks.soak:loop_episodes()"),
     }
     _draw(measured)
-    rows = [_row(name, np.array(values)) for name, values in measured.items()]
     return Result(
-        how="Toy sizes, one process for each row. Resident memory, in MB, after each agent of "
-        "`offline` (three models, an agent inside them, ten real episodes) and after each epoch "
-        "of `iterate` (a model, an agent inside it, one real episode); agents are not run on the "
-        "real system while they learn. The growth is the slope of a line through the second half.",
+        how="Tiny sizes, one process for each row. Resident memory, in MB, after each agent of "
+        "`offline` (three models, an agent in them, ten real episodes) and after each episode of "
+        "`iterate` (a model, an agent in it, one real episode). Agents are not run on the real "
+        "system while they learn. The growth is the slope of a line through the second half.",
         columns=("", "count", "after the first", "after half", "at the end", "growth each, MB"),
-        rows=rows,
+        rows=[_row(name, np.array(values)) for name, values in measured.items()],
     )
 
 
@@ -48,69 +47,56 @@ def _row(name: str, values: np.ndarray) -> tuple[str, ...]:
 
 
 def _draw(measured: dict[str, list[float]]) -> None:
-    from farstep.report.charts import COLOURS, Chart, Line, Panel
-    from farstep.report.static import save_chart
+    from farstep.plotting.charts import COLOURS, Chart, Line, Panel
 
     lines = [
         Line(name, np.arange(1, len(values) + 1), values, colour=COLOURS[number])
         for number, (name, values) in enumerate(measured.items())
     ]
-    panel = Panel("", lines, "agents, epochs", "resident, MB")
-    pictures = save_chart(Chart("soak", "Memory of one process", [panel]), FIGURE, force=True)
-    for path in pictures:
-        if path.suffix == ".pdf":  # the documentation shows the other
-            path.unlink()
+    panel = Panel("", lines, "agents, episodes", "resident, MB")
+    save_figure("soak", Chart("soak", "Memory of one process", [panel]))
 
 
 def offline_agents() -> list[float]:
     """Return the memory after each agent."""
-    import farstep
-    from farstep.episodes import Episode, Episodes
+    import farstep as fs
 
-    data = farstep.load("cartpole-swingup/random")
-    assert data.rewards is not None
-    rewards = data.rewards.reshape(len(data), -1)
-    short = [
-        Episode(one.states[:61], one.actions[:60], earned[:60])
-        for one, earned in zip(data, rewards, strict=True)
-    ]
-    few = Episodes.from_list(short[:10], data.signals, data.system)
+    data = fs.load_dataset("cartpole-swingup/random")
+    short = [one.slice(0, 60) for one in data]
+    few = fs.Episodes.from_list(short[:10], data.signals, data.system)
     found = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        log = farstep.write(few, Path(folder) / "log.npz")
-        for seed in range(OFFLINE):
-            farstep.offline(
-                str(log),
+        for seed in range(AGENTS):
+            fs.offline(
+                few,
+                fit={"preset": "ensemble", **_FIT, "observer_steps": 0},
+                agent={**_AGENT, "eval_episodes": 0},
                 out=Path(folder) / "out",
                 seeds=1,
                 seed=seed,
-                agent=_AGENT,
                 workers=1,
-                **{**_FIT, "compositions": 100},
             )
             found.append(_resident())
     return found
 
 
-def loop_epochs() -> list[float]:
-    """Return the memory after each epoch; more epochs go on from those that are there."""
-    import farstep
-    from farstep.fitting.config import fit_config
+def loop_episodes() -> list[float]:
+    """Return the memory after each real episode; each call continues the loop by one."""
+    import farstep as fs
 
     found = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        config = fit_config("recommended", **_FIT, compositions=100)
-        for epochs in range(1, EPOCHS + 1):
-            farstep.iterate(
+        for episodes in range(1, EPISODES + 1):
+            fs.iterate(
                 "Pendulum-v1",
-                config,
-                out=folder,
-                epochs=epochs,
-                seeds=1,
+                fit=_FIT,
                 agent=_AGENT,
-                imagination={"reward": "learned"},
+                env={"reward": "learned"},
+                out=folder,
+                episodes=episodes,
+                seeds=1,
                 workers=1,
             )
             found.append(_resident())
@@ -118,6 +104,6 @@ def loop_epochs() -> list[float]:
 
 
 def _resident() -> float:
-    from farstep.runs.board import resident
+    from farstep.workflows.worker_display import resident
 
     return resident(os.getpid()) or float("nan")

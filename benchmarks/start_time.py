@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-from benchmarks.harness import Result, median_seconds
+from benchmarks.harness import Result, median_seconds, size
 
-REPEATS = 11
+REPEATS = size(11, 1)
 STARTS = {
     "python -c pass": ("-c", "pass"),
     "python -c 'import farstep'": ("-c", "import farstep"),

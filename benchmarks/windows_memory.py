@@ -4,17 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.harness import Result
+from benchmarks.harness import Result, size
 from farstep import Episodes, Signals
-from farstep.windows import Windows
+from farstep.data.windows import Windows
 
-STEPS, EPISODES, D, K, BATCH = 1_000_000, 1_000, 5, 1, 64
+STEPS, EPISODES, D, K, BATCH = *size((1_000_000, 1_000), (2_000, 10)), 5, 1, 64
 
 
 def run() -> Result:
     rng = np.random.default_rng(0)
     data = Episodes(
-        states=rng.normal(size=(STEPS + EPISODES, D)).astype(np.float32),
+        observations=rng.normal(size=(STEPS + EPISODES, D)).astype(np.float32),
         actions=rng.normal(size=(STEPS, K)).astype(np.float32),
         lengths=np.full(EPISODES, STEPS // EPISODES),
         signals=Signals.unnamed(D, K),
@@ -38,8 +38,8 @@ def run() -> Result:
             )
         )
     return Result(
-        how=f"{STEPS:,} steps in {EPISODES:,} episodes, {D} states, {K} action, float32; the batch "
-        f"has {BATCH} windows.",
+        how=f"{STEPS:,} steps in {EPISODES:,} episodes, {D} observations, {K} action, float32; the "
+        f"batch has {BATCH} windows.",
         columns=("h", "windows", "held", "if copied out", "one batch"),
         rows=rows,
     )

@@ -1,4 +1,4 @@
-"""A log as a machine writes it: two coupled water tanks, a noisy sensor, and a logger that fails.
+"""Write the log of a simulated machine: two water tanks, noisy sensors, a logger that fails.
 
 A pump fills the upper tank, which drains into the lower one, which drains away. By Torricelli's law
 water leaves a hole at the speed √(2 g h), so

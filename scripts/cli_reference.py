@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import re
-import sys
 from typing import Any
 
 MARK = "<!-- every command's help -->"
@@ -17,20 +16,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def reference() -> str:
     """Return the help of the program and of each command, as Markdown."""
-    first = help_of()
-    parts = [f"```text\n{first}\n```"]
-    for command in commands(first):
-        parts.append(f"## {command}\n\n```text\n{help_of(command)}\n```")
-        for deeper in commands(help_of(command)):
-            words = f"{command} {deeper}"
-            parts.append(f"### {words}\n\n```text\n{help_of(command, deeper)}\n```")
+    from farstep.cli import COMMANDS
+    from farstep.cli.command import CommandGroup
+
+    parts = [f"```text\n{help_of()}\n```"]
+    for name, command in COMMANDS.items():
+        parts.append(f"## {name}\n\n```text\n{help_of(name)}\n```")
+        deeper = command.commands if isinstance(command, CommandGroup) else ()
+        parts += [f"### {name} {one}\n\n```text\n{help_of(name, one)}\n```" for one in deeper]
     return "\n\n".join(parts)
-
-
-def commands(text: str) -> list[str]:
-    """Return the commands that a help names."""
-    found = re.search(r"\{([a-z,]+)\}", text.split("\n\n")[0])
-    return found[1].split(",") if found else []
 
 
 def help_of(*words: str) -> str:
@@ -38,11 +32,7 @@ def help_of(*words: str) -> str:
     from farstep.cli import main
 
     os.environ.update(COLUMNS="100", NO_COLOR="1", TERM="dumb")
-    before, printed = sys.argv, io.StringIO()
-    sys.argv = ["farstep", *words, "--help"]
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-            main()
-    finally:
-        sys.argv = before
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
     return re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue()).rstrip()

@@ -2,28 +2,26 @@
 
 Usage: python scripts/ship_dataset.py cartpole-swingup/expert WORK
 
-WORK is a directory that a killed making goes on from; that of `farstep data make` does too.
+WORK is the directory in which a killed command continues.
 """
 
 import json
 import sys
 from pathlib import Path
 
-from farstep.datasets import shipped
-from farstep.datasets.reading import write
-from farstep.packages import versions
-from farstep.processes import usable_cores
-from farstep.recipes import RECIPES, make_dataset
+from farstep.data.dataset_files import file_sha256, shipped_records, write_dataset
+from farstep.runtime.machine import versions
+from farstep.runtime.processes import usable_cores
+from farstep.workflows.dataset_recipes import RECIPES, make_dataset
 
-FOLDER = Path(__file__).parents[1] / "src" / "farstep" / "datasets" / "shipped"
-VERSIONS = ("farstep", "dm_control", "mujoco", "gymnasium", "numpy", "jax")
+FOLDER = Path(__file__).parents[1] / "src" / "farstep" / "data" / "shipped"
 
 
 def main(name: str, work: Path) -> None:
     """Write the dataset's files and its entry in shipped.json."""
     data = make_dataset(name, work, workers=usable_cores())
-    path = write(data, FOLDER / name, force=True)
-    records = shipped.records()
+    path = write_dataset(data, FOLDER / name, force=True)
+    records = shipped_records()
     records[name] = {
         "about": RECIPES[name].about,
         "recipe": f"farstep data make {name} --out PATH",
@@ -31,9 +29,9 @@ def main(name: str, work: Path) -> None:
         "settings": dict(RECIPES[name].settings),
         "episodes": len(data),
         "steps": data.num_steps,
-        "sha256": shipped.file_sha256(path),
+        "sha256": file_sha256(path),
         "fingerprint": data.fingerprint,
-        "versions": versions(VERSIONS),
+        "versions": versions(),
     }
     (FOLDER / "shipped.json").write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     print(json.dumps(records[name], indent=1))

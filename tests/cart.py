@@ -4,15 +4,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from farstep.agents.config import AgentConfig
-from farstep.dynamics.linear import LinearDynamics
-from farstep.episodes import Episode, Episodes
-from farstep.model import Model
-from farstep.policy import Policy
-from farstep.signals import Signals
+from farstep.data.episodes import Episode, Episodes
+from farstep.data.signals import Signals
+from farstep.models.linear import LinearDynamics
+from farstep.models.model import Model
+from farstep.systems.network_policy import NetworkPolicy
 from farstep.systems.system import System
 
 SIGNALS = Signals(
-    state_names=("position", "velocity"),
+    observation_names=("position", "velocity"),
     action_names=("force",),
     action_low=(-2.0,),
     action_high=(1.0,),
@@ -21,14 +21,14 @@ A = np.array([[1.0, 0.1], [0.0, 0.9]], np.float32)
 B = np.array([[0.0], [0.1]], np.float32)
 
 
-def reward(state, action, next_state):
-    del state
-    return -jnp.square(next_state[0]) - 0.1 * jnp.square(action[0])
+def reward(observation, action, next_observation):
+    del observation
+    return -jnp.square(next_observation[0]) - 0.1 * jnp.square(action[0])
 
 
-def far_out(state, action, next_state):
-    del state, action
-    return jnp.abs(next_state[0]) > 5.0
+def far_out(observation, action, next_observation):
+    del observation, action
+    return jnp.abs(next_observation[0]) > 5.0
 
 
 def start(key):
@@ -40,7 +40,7 @@ CART = System(
     name="cart",
     env_id="Pendulum-v1",
     signals=SIGNALS,
-    episode_steps=20,
+    max_episode_steps=20,
     reward=reward,
     terminated=far_out,
     reset=start,
@@ -64,15 +64,24 @@ def data(episodes: int = 4, steps: int = 20, rewards: bool = True, seed: int = 0
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(episodes):
-        states, actions = [rng.normal(size=2)], rng.uniform(-2, 1, (steps, 1))
+        observations, actions = [rng.normal(size=2)], rng.uniform(-2, 1, (steps, 1))
         for action in actions:
-            states.append(A @ states[-1] + B @ action)
-        after = np.stack(states)[1:, 0]
+            observations.append(A @ observations[-1] + B @ action)
+        after = np.stack(observations)[1:, 0]
         given = -(after**2) - 0.1 * actions[:, 0] ** 2 if rewards else None
-        found.append(Episode(np.stack(states), actions, given, truncated=True))
+        found.append(Episode(np.stack(observations), actions, given, truncated=True))
     return Episodes.from_list(found, SIGNALS, "cart")
 
 
+TINY_FIT = {
+    "horizon": 2,
+    "weights": "uniform",
+    "width": 16,
+    "depth": 2,
+    "batch_size": 16,
+    "epochs": 2,
+    "seed": 0,
+}
 TINY = AgentConfig(
     steps=120,
     num_envs=4,
@@ -85,7 +94,7 @@ TINY = AgentConfig(
 )
 
 
-def same_policy(one: Policy, other: Policy) -> None:
+def same_policy(one: NetworkPolicy, other: NetworkPolicy) -> None:
     for (weight, bias), (other_weight, other_bias) in zip(one.layers, other.layers, strict=True):
         np.testing.assert_array_equal(weight, other_weight)
         np.testing.assert_array_equal(bias, other_bias)

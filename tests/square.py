@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any, ClassVar
 
-from farstep.runs.run import Run, Runs
+from farstep.workflows.runs import Run, Store
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Square(Run):
 
     number: int
     times_killed: int = 0
-    """Kills its worker so many times first."""
+    """Kills its worker this many times first."""
     after: tuple["Square", ...] = ()
 
     kind: ClassVar[str] = "square"
@@ -30,12 +30,13 @@ class Square(Run):
 
     @property
     def usual_seconds(self) -> float:
-        return 3600.0
+        return float(self.number)
 
-    def compute(self, place: Path, store: Runs) -> dict[str, Any]:
-        mark = place / "begun"
+    def compute(self, directory: Path, store: Store) -> dict[str, Any]:
+        mark = directory / "starts"
         mark.write_text((mark.read_text() if mark.exists() else "") + ".")
         if len(mark.read_text()) <= self.times_killed:
             os.kill(os.getpid(), signal.SIGKILL)
         before = sum(store.run(one)["square"] for one in self.after)
-        return {"square": self.number**2 + before, "return": float(self.number)}
+        threads = os.environ.get("OMP_NUM_THREADS")
+        return {"square": self.number**2 + before, "return": float(self.number), "threads": threads}

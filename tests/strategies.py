@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from farstep.episodes import Episode, Episodes
-from farstep.signals import Signals
+from farstep.data.episodes import Episode, Episodes
+from farstep.data.signals import Signals
 
 _NAMES = st.text("abcxyzθ αβ.,;\"'_-/0123456789", min_size=1, max_size=8).filter(str.strip)
 
@@ -23,12 +23,12 @@ def many_episodes(draw: st.DrawFn) -> Episodes:
 
     def episode(steps: int) -> Episode:
         return Episode(
-            states=array(steps + 1, d),
+            observations=array(steps + 1, d),
             actions=array(steps, k),
             rewards=array(steps) if with_rewards else None,
             terminated=draw(st.booleans()),
             truncated=draw(st.booleans()),
-            clean_states=array(steps + 1, d) if with_clean else None,
+            clean_observations=array(steps + 1, d) if with_clean else None,
         )
 
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
@@ -36,7 +36,7 @@ def many_episodes(draw: st.DrawFn) -> Episodes:
     signals = Signals(
         tuple(names[:d]),
         tuple(names[d:]),
-        state_units=tuple(draw(st.sampled_from(["", "m", "°"])) for _ in range(d)),
+        observation_units=tuple(draw(st.sampled_from(["", "m", "°"])) for _ in range(d)),
         interval=draw(st.none() | st.floats(1e-3, 10.0)),
     )
     metadata = draw(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5)))

@@ -8,6 +8,6 @@ import lazy_loader
 
 import farstep.systems  # noqa: F401  registers the environments
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

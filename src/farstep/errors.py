@@ -1,18 +1,18 @@
-"""What Farstep says when something is wrong: one line, what, where and what to do."""
+"""Errors and warnings: one line with the problem, the place and the remedy."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class FarstepError(ValueError):
-    """Bad input or a fault of the machine, told in one line.
+    """Bad input or a fault of the machine, reported in one line.
 
-    The command line prints the line and exits with code 2; nothing else is lost.
+    The command line prints the line and exits with code 2.
     """
 
 
 class DivergedError(FarstepError):
-    """A fit whose loss or score is not finite: a result, if not a welcome one."""
+    """A fit whose loss or validation metric is not finite."""
 
 
 class DataWarning(UserWarning):

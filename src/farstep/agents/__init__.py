@@ -1,1 +1,1 @@
-"""Agents: SAC compiled with the imagined system, and Stable-Baselines3 through an adapter."""
+"""Agents: SAC compiled with the model environment, SAC on a real system, Stable-Baselines3."""

@@ -1,164 +1,143 @@
-"""The settings of an agent: one flat list that the API, the command line and files share."""
+"""The settings of an agent, shared by Python, the command line and files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from farstep.errors import FarstepError, did_you_mean
-from farstep.fields import check_least, check_word, check_words, native, replaced
+from farstep.errors import FarstepError
+from farstep.settings import check_choice, check_fields, chosen
 
-AGENTS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
-"""Ours, and those of Stable-Baselines3 whose actions are continuous."""
-KEEP_BEST = "keep=best is for the built-in agent inside a model; choose keep=last."
-ONLINE_STEPS = 50_000
-"""What a real system is trained for unless something else is said."""
-_TAKE_ALL = ("sac", "sb3:SAC")
-_OWN = ("average",)
-"""What only ours goes by."""
-_TAKEN = ("agent", "steps", "num_envs", "gamma", "keep", "eval_every", "eval_episodes")
-"""Settings that the others take; for the rest they keep Stable-Baselines3's own."""
+ALGORITHMS = ("sac", "sb3:SAC", "sb3:TD3", "sb3:DDPG", "sb3:PPO", "sb3:A2C")
+"""The built-in one, and those of Stable-Baselines3 for continuous actions."""
+_USED_BY_ALL = ("algorithm", "steps", "num_envs", "gamma", "eval_every", "eval_episodes")
+"""What every algorithm of Stable-Baselines3 takes; for the rest they keep their own defaults."""
+_BUILT_IN_ONLY = ("ema_decay", "keep")
+_COMPILED = (
+    *("num_envs", "gradient_steps", "batch_size", "learning_rate", "gamma", "tau", "ent_coef"),
+    *("target_entropy", "net_arch", "ema_decay"),
+)
+"""What the compiled programs of the built-in agent depend on, beside the shapes of arrays."""
 
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """Everything about the agent but where it acts. Names and defaults as in Stable-Baselines3."""
+    """Everything about an agent but its environment; names and defaults of Stable-Baselines3."""
 
-    agent: str = "sac"
-    """sac is compiled with the imagined system; sb3:SAC, sb3:PPO … are Stable-Baselines3's."""
+    algorithm: str = "sac"
+    """sac is compiled with the model environment; sb3:SAC, sb3:PPO … are Stable-Baselines3's."""
     steps: int = 500_000
-    """Steps to act, of all systems together."""
+    """Environment steps, of all environments together."""
     num_envs: int = 1
-    """Systems that are stepped side by side."""
+    """Environments that are stepped side by side."""
     gradient_steps: int = 1
-    """Updates after each step of all systems."""
+    """Updates after each step of all environments."""
     learning_starts: int = 100
-    """Steps before the first update: of random actions, or of the agent that it goes on from."""
+    """Steps before the first update, at most a seventh of all. Their actions are random, or of the
+    agent that training starts from."""
     batch_size: int = 256
     """Transitions in one update."""
     buffer_size: int = 1_000_000
-    """Transitions that are remembered."""
+    """Transitions in the replay buffer."""
     learning_rate: float = 3e-4
     """Of Adam, for actor, critics and temperature."""
     gamma: float = 0.99
-    """Discount of later rewards."""
+    """Discount factor."""
     tau: float = 0.005
-    """How far the target critics follow at each update."""
+    """How far the target critics move at each update."""
     ent_coef: float | None = None
     """Temperature of the entropy; None learns it."""
     target_entropy: float | None = None
-    """What a learned temperature aims at; None is minus the number of actions."""
+    """Target of a learned temperature; None is minus the number of actions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Units of the hidden layers, of actor and critics."""
-    average: float | None = None
-    """Decay of a running average of the actor's weights (0.999): the policy that is evaluated and
-    kept. The actor itself goes on exploring."""
+    ema_decay: float | None = None
+    """Decay of a running average of the actor's weights (0.999), which is evaluated and kept."""
     keep: Literal["last", "best"] = "last"
-    """The policy that training inside a model gives: the last, or that of the highest imagined
-    return (less the penalty, if there is one) of all evaluations, that of the agent it started
-    from included."""
+    """The policy that training in a model returns: the last, or the one with the highest penalised
+    imagined return of all evaluations."""
     eval_every: int = 10_000
-    """Steps between evaluations on the real system, and between checkpoints."""
+    """Steps between evaluations, and between checkpoints."""
     eval_episodes: int = 1
-    """Real episodes of an evaluation."""
+    """Episodes on the real system at each evaluation."""
+
+    def __post_init__(self) -> None:
+        at_least = {
+            "steps": 2, "num_envs": 1, "gradient_steps": 0, "learning_starts": 1, "batch_size": 1,
+            "buffer_size": 1, "eval_every": 1, "eval_episodes": 0, "ent_coef": 0,
+        }  # fmt: skip
+        check_fields(self, at_least, ("learning_rate",), ("gamma", "tau", "ema_decay"))
+        check_choice("algorithm for continuous actions", self.algorithm, ALGORITHMS)
+        if self.ema_decay in (0, 1):
+            raise FarstepError(f"ema_decay must be between 0 and 1, not {self.ema_decay:g}.")
+        if not self.net_arch or any(units < 1 for units in self.net_arch):
+            raise FarstepError(f"net_arch needs at least one layer of units, not {self.net_arch}.")
+        if self.algorithm != "sac":  # so that only settings in use are stored
+            for name in self.__dataclass_fields__:
+                if not self.uses(name):
+                    object.__setattr__(self, name, getattr(AgentConfig, name))
+
+    def uses(self, name: str) -> bool:
+        """Return whether the algorithm uses a setting; the others are reset to their defaults."""
+        if self.algorithm == "sac" or name in _USED_BY_ALL:
+            return True
+        return self.algorithm == "sb3:SAC" and name not in _BUILT_IN_ONLY
+
+    @property
+    def compiled(self) -> "AgentConfig":
+        """The same for compiled programs: trainings that differ in the rest share them."""
+        return AgentConfig(**{name: getattr(self, name) for name in _COMPILED})
+
+    @property
+    def warm_up(self) -> int:
+        """Steps before the first update: `learning_starts`, at most a seventh of all steps."""
+        return min(self.learning_starts, max(self.steps // 7, 1))
 
     def next_evaluation(self, done: int) -> int:
         """Return the step at which the one after `done` steps is due, at most the last."""
         return min((done // self.eval_every + 1) * self.eval_every, self.steps)
 
-    def check(self) -> None:
-        """Fail with one line if a setting makes no sense."""
-        least = {
-            "steps": 1, "num_envs": 1, "gradient_steps": 0, "learning_starts": 1, "batch_size": 1,
-            "buffer_size": 1, "eval_every": 1, "eval_episodes": 0,
-        }  # fmt: skip
-        check_least(least, vars(self))
-        check_words(AgentConfig, vars(self))
-        if self.agent not in AGENTS:
-            raise FarstepError(
-                f"there is no agent '{self.agent}' for continuous actions. "
-                f"{did_you_mean(self.agent, AGENTS)}"
-            )
-        if self.learning_starts >= self.steps:
-            raise FarstepError(
-                f"learning starts after {self.learning_starts} steps, but only {self.steps} are "
-                "taken; take more steps, or lower learning_starts."
-            )
-        if not self.net_arch or any(units < 1 for units in self.net_arch):
-            raise FarstepError(f"net_arch needs at least one layer of units, not {self.net_arch}.")
-        if not 0 < self.learning_rate < float("inf"):
-            raise FarstepError(f"learning_rate must be above 0, not {self.learning_rate:g}.")
-        for name in ("gamma", "tau"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise FarstepError(f"{name} must lie in [0, 1], not {getattr(self, name):g}.")
-        if self.average is not None and not 0 < self.average < 1:
-            raise FarstepError(f"average must lie between 0 and 1, not {self.average:g}.")
-        if self.ent_coef is not None and not 0 <= self.ent_coef < float("inf"):
-            raise FarstepError(f"ent_coef must be 0 or more, not {self.ent_coef:g}.")
-        if self.keep == "best" and self.agent != "sac":
-            raise FarstepError(KEEP_BEST)
-        usual = vars(AgentConfig)
-        _check_taken(self.agent, [n for n, v in vars(self).items() if v != usual[n]])
 
-
-def takes(agent: str, name: str) -> bool:
-    """Return whether an agent goes by a setting."""
-    return name in _TAKEN or agent == "sac" or (agent in _TAKE_ALL and name not in _OWN)
-
-
-def _check_taken(agent: str, names: Iterable[str]) -> None:
-    """Fail if an agent does not go by one of these settings: it would be stored and not be true."""
-    for name in names:
-        if not takes(agent, name):
-            whose = "has no" if name in _OWN else "keeps Stable-Baselines3's own"
-            raise FarstepError(f"{agent} {whose} {name}; leave that out.")
-
-
-_FAST = AgentConfig(
+_DEFAULT = AgentConfig(
     steps=300_000,
     num_envs=10,
     gradient_steps=2,
     learning_rate=1e-3,
     gamma=0.995,
     net_arch=(64, 64),
-    average=0.999,
+    ema_decay=0.999,
     keep="best",
 )
 PRESETS = {
+    "default": _DEFAULT,
+    "fast": replace(_DEFAULT, steps=140_000, learning_starts=20_000, eval_every=5_000),
+    "long": replace(_DEFAULT, steps=600_000, gamma=0.99, tau=0.01),
     "paper": AgentConfig(),
-    "fast": _FAST,
-    "thorough": replace(_FAST, steps=600_000, gamma=0.99, tau=0.01),
-    "brief": replace(_FAST, steps=140_000, learning_starts=20_000, eval_every=5_000),
+    "online": AgentConfig(steps=50_000),
 }
-"""`paper`: one system, one update a step. `fast`: ten systems, two updates for ten steps of a small
-network; it learns fast and forgets now and then, so its running average is what is evaluated, and
-the one that the model thinks best is kept.
-`thorough`: the same for twice as long, with targets that follow faster and a smaller discount: it
-forgets less, and is the agent of pure-batch RL.
-`brief`: the same with 24 000 updates, for an agent that goes on after each real episode."""
+"""`default`: ten environments, small networks, 60 000 updates, a minute or two. `fast`: 24 000
+updates, for agents that continue after each real episode. `long`: 120 000 updates, for offline RL.
+`paper`: Stable-Baselines3's defaults for 500 000 steps, over an hour. `online`: the same for 50 000
+steps of a real system."""
+AgentPreset = Literal["default", "fast", "long", "paper", "online"]
 
 
-def agent_config(preset: str = "paper", **settings: Any) -> AgentConfig:
-    """Return a preset with some of its fields replaced.
+def agent_config(
+    config: AgentConfig | str | Mapping[str, Any] | None = None,
+    default: str = "default",
+    **settings: Any,
+) -> AgentConfig:
+    """Return the configuration that a user means.
 
-    Others' agents have of a preset what they go by, and keep their last policy. Where steps are
-    given, learning starts after a seventh of them at the latest.
+    Fail if the algorithm does not use a setting that is given by name.
+
+    Args:
+        config: A configuration, a preset's name, settings by name that may contain a `preset`, or
+            None for the default preset.
+        default: The preset to use where none is named.
+        **settings: Fields that replace those of `config`.
     """
-    check_word("preset", preset, PRESETS)
-    base, agent = PRESETS[preset], settings.get("agent", "sac")
-    if agent != "sac":
-        used = {n: v for n, v in vars(base).items() if takes(agent, n)}
-        base = AgentConfig(**{**used, "keep": "last"})
-    steps = native(settings.get("steps"))
-    if isinstance(steps, int) and takes(agent, "learning_starts"):
-        base = replace(base, learning_starts=min(base.learning_starts, max(steps // 7, 1)))
-    return configured(base, settings)
-
-
-def configured(config: AgentConfig, settings: Mapping[str, Any]) -> AgentConfig:
-    """Return settings with some replaced, checked; `auto` is Stable-Baselines3's word for None."""
-    automatic = ("ent_coef", "target_entropy")
-    plain = {n: None if n in automatic and v == "auto" else v for n, v in settings.items()}
-    chosen = replaced(config, plain)
-    chosen.check()
-    _check_taken(chosen.agent, settings)  # also those that were given as they are by default
-    return chosen
+    found = chosen(config, PRESETS, default, settings)
+    for name in (*(config if isinstance(config, Mapping) else ()), *settings):
+        if name != "preset" and not found.uses(name):
+            raise FarstepError(f"{found.algorithm} does not use {name}; leave it out.")
+    return found

@@ -1,4 +1,4 @@
-"""The networks of SAC: a squashed Gaussian actor and two critics, 2×256 ReLU."""
+"""The networks of SAC: a squashed Gaussian actor, two critics, and their observation scale."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -7,22 +7,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from farstep.dynamics.network import draw_linear
-from farstep.policy import LOG_STD_RANGE
+from farstep.models.network import draw_linear
+from farstep.systems.network_policy import LOG_STD_RANGE
 
 _SQUASH_EPSILON = 1e-6
 """Keeps the density of a squashed action finite, as in Stable-Baselines3."""
+_LARGE = 20.0
+"""Root mean square above which a dimension is standardised; other libraries standardise none."""
 
 
 class Linear(NamedTuple):
-    """One layer's numbers."""
+    """Weight and bias of one layer."""
 
     weight: Float[Array, "n m"]
     bias: Float[Array, " m"]
 
 
 Layers: TypeAlias = tuple[Linear, ...]
-"""A network; ReLU between its layers."""
+"""A network, with ReLU between its layers."""
 
 
 def create_layers(key: PRNGKeyArray, sizes: Sequence[int]) -> Layers:
@@ -42,10 +44,10 @@ def forward(layers: Layers, x: Float[Array, "*batch n"]) -> Float[Array, "*batch
 
 
 def action_distribution(
-    actor: Layers, states: Float[Array, "*batch d"]
+    actor: Layers, observations: Float[Array, "*batch d"]
 ) -> tuple[Float[Array, "*batch k"], Float[Array, "*batch k"]]:
     """Return mean and log standard deviation of the action before it is squashed."""
-    mean, log_std = jnp.split(forward(actor, states), 2, axis=-1)
+    mean, log_std = jnp.split(forward(actor, observations), 2, axis=-1)
     return mean, jnp.clip(log_std, *LOG_STD_RANGE)
 
 
@@ -69,3 +71,37 @@ def values(
     x = jnp.concatenate([states, actions], axis=-1)
     first, second = (forward(critic, x)[:, 0] for critic in critics)
     return first, second
+
+
+class ObservationScale(NamedTuple):
+    """Mean and unit of each observation, for networks on systems in units of thousands."""
+
+    mean: Float[Array, " d"]
+    unit: Float[Array, " d"]
+
+    @classmethod
+    def of(cls, mean: Float[Array, " d"], std: Float[Array, " d"]) -> "ObservationScale":
+        """Standardise dimensions with a root mean square above 20; leave the others as they are."""
+        large = jnp.sqrt(jnp.square(mean) + jnp.square(std)) > _LARGE
+        return cls(jnp.where(large, mean, 0.0), jnp.where(large, std, 1.0))
+
+    @classmethod
+    def identity(cls, dimensions: int) -> "ObservationScale":
+        """Return the scale that changes nothing."""
+        return cls(jnp.zeros(dimensions), jnp.ones(dimensions))
+
+    def scaled(self, observations: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+        """Return observations as the networks take them."""
+        return (observations - self.mean) / self.unit
+
+    def converted(self, layers: Layers, other: "ObservationScale") -> Layers:
+        """Return a network for observations in another scale with the same outputs.
+
+        Outputs are the same but for rounding. Inputs after the observations, such as actions, are
+        not scaled.
+        """
+        first, *others = layers
+        observations, rest = jnp.split(first.weight, [len(self.mean)])
+        bias = first.bias + ((other.mean - self.mean) / self.unit) @ observations
+        weight = jnp.concatenate([observations * (other.unit / self.unit)[:, None], rest])
+        return (Linear(weight, bias), *others)

@@ -1,28 +1,36 @@
-"""One update of soft actor-critic, as a pure function."""
+"""Soft actor-critic (Haarnoja et al., 2018): its losses, and one update as a pure function."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from farstep.agents.config import AgentConfig
-from farstep.agents.losses import Transitions, actor_loss, critic_loss, targets, temperature_loss
 from farstep.agents.networks import (
     Layers,
+    ObservationScale,
     action_distribution,
     create_layers,
     squashed_sample,
     values,
 )
-from farstep.agents.replay import Replay, draw
-from farstep.agents.units import Units
-from farstep.fitting.optimiser import optimiser, running_average
+from farstep.agents.replay import Replay, Transitions, sample
+from farstep.data.signals import Signals
+from farstep.errors import DivergedError
+from farstep.training.optimiser import optimiser, running_average
+
+DIVERGED = (
+    "the agent diverged: its losses are not finite. Try a smaller learning_rate, or rewards of a "
+    "smaller scale."
+)
+T = TypeVar("T")
 
 
 class Learner(NamedTuple):
-    """What updates change."""
+    """All that updates change."""
 
     actor: Layers
     critics: tuple[Layers, Layers]
@@ -30,40 +38,40 @@ class Learner(NamedTuple):
     log_temperature: Float[Array, ""]
     optimisers: tuple[optax.OptState, optax.OptState, optax.OptState]
     """Of actor, critics and temperature."""
-    units: Units
-    """What all networks measure states in."""
+    scale: ObservationScale
+    """Of the inputs of all networks."""
     averaged: Layers | None = None
-    """Running average of the actor; None where none is asked for."""
+    """Running average of the actor; None without `ema_decay`."""
 
     @property
     def evaluated(self) -> Layers:
-        """The actor to evaluate and to keep: the averaged one, if there is."""
+        """The actor that is evaluated and returned: the average, if there is one."""
         return self.actor if self.averaged is None else self.averaged
 
     @property
-    def policy(self) -> Layers:
-        """The same for states in their own units."""
-        return self.units.moved(self.evaluated, Units.none(len(self.units.center)))
+    def unscaled(self) -> Layers:
+        """The same actor for observations without a scale."""
+        return self.scale.converted(self.evaluated, ObservationScale.identity(len(self.scale.mean)))
 
-    def in_units(self, units: Units) -> "Learner":
-        """Return what does the same and measures states in other units."""
+    def with_scale(self, scale: ObservationScale) -> "Learner":
+        """Return the same learner with another scale of observations."""
 
-        def moved(layers: Layers) -> Layers:
-            return self.units.moved(layers, units)
+        def converted(layers: Layers) -> Layers:
+            return self.scale.converted(layers, scale)
 
         first, second = self.critics
         first_target, second_target = self.target_critics
         return self._replace(
-            actor=moved(self.actor),
-            critics=(moved(first), moved(second)),
-            target_critics=(moved(first_target), moved(second_target)),
-            units=units,
-            averaged=None if self.averaged is None else moved(self.averaged),
+            actor=converted(self.actor),
+            critics=(converted(first), converted(second)),
+            target_critics=(converted(first_target), converted(second_target)),
+            scale=scale,
+            averaged=None if self.averaged is None else converted(self.averaged),
         )
 
 
 class Losses(NamedTuple):
-    """What an update is told by."""
+    """What an update reports."""
 
     actor: Float[Array, ""]
     critic: Float[Array, ""]
@@ -74,57 +82,134 @@ class Losses(NamedTuple):
 
     @classmethod
     def zero(cls) -> "Losses":
-        """Of no update."""
+        """Return the sum over no updates."""
         return cls(*jnp.zeros(4))
+
+    def check_finite(self) -> None:
+        """Fail if the loss of an update was not finite."""
+        if not np.isfinite(jax.device_get([self.actor, self.critic])).all():
+            raise DivergedError(DIVERGED)
+
+    def means(self, updates: int) -> dict[str, float]:
+        """Return the means of these sums over updates, by column name; nothing without updates."""
+        names = ("actor_loss", "critic_loss", "temperature", "entropy")
+        sums = zip(names, jax.device_get(self), strict=True)
+        return {name: float(value) / updates for name, value in sums if updates}
+
+
+def copied(tree: T) -> T:
+    """Copy a pytree into buffers of its own, since a training loop reuses those of its state."""
+    return jax.tree.map(jnp.copy, tree)
 
 
 def create_learner(
     key: PRNGKeyArray,
-    num_states: int,
+    num_observations: int,
     num_actions: int,
     config: AgentConfig,
-    units: Units | None = None,
+    scale: ObservationScale | None = None,
 ) -> Learner:
-    """Draw a new agent. Every array is its own buffer, so that all can be donated."""
+    """Draw a new agent. Every array has its own buffer, so that all can be donated."""
     actor_key, *critic_keys = jax.random.split(key, 3)
-    actor = create_layers(actor_key, (num_states, *config.net_arch, 2 * num_actions))
+    actor = create_layers(actor_key, (num_observations, *config.net_arch, 2 * num_actions))
     first, second = (
-        create_layers(k, (num_states + num_actions, *config.net_arch, 1)) for k in critic_keys
+        create_layers(k, (num_observations + num_actions, *config.net_arch, 1)) for k in critic_keys
     )
     critics = (first, second)
     start = 1.0 if config.ent_coef is None else config.ent_coef
-    log_temperature = jnp.log(jnp.array(start, jnp.float32))  # with a type of its own: no retrace
+    log_temperature = jnp.log(jnp.array(start, jnp.float32))  # with a strong type: no retrace
     parameters: Any = (actor, critics, log_temperature)
     adam = optimiser(config.learning_rate)
+    scale = ObservationScale.identity(num_observations) if scale is None else scale
     return Learner(
         actor=actor,
         critics=critics,
-        target_critics=jax.tree.map(jnp.copy, critics),
+        target_critics=copied(critics),
         log_temperature=log_temperature,
         optimisers=tuple(adam.init(part) for part in parameters),  # pyright: ignore[reportArgumentType]
-        units=Units.none(num_states) if units is None else jax.tree.map(jnp.copy, units),
-        averaged=None if config.average is None else jax.tree.map(jnp.copy, actor),
+        scale=copied(scale),
+        averaged=None if config.ema_decay is None else copied(actor),
     )
 
 
-def act(learner: Learner, states: Float[Array, "n d"], key: PRNGKeyArray) -> Float[Array, "n k"]:
-    """Draw an action for each state, scaled to [−1, 1]."""
-    mean, log_std = action_distribution(learner.actor, learner.units.measured(states))
+def act(
+    learner: Learner, observations: Float[Array, "n d"], key: PRNGKeyArray
+) -> Float[Array, "n k"]:
+    """Draw an action for each observation, scaled to [−1, 1]."""
+    mean, log_std = action_distribution(learner.actor, learner.scale.scaled(observations))
     return squashed_sample(mean, log_std, jax.random.normal(key, mean.shape))[0]
+
+
+def to_bounds(actions: Float[Array, "*n k"], signals: Signals) -> Float[Array, "*n k"]:
+    """Scale actions from [−1, 1] to the system's bounds."""
+    low, high = jnp.array(signals.action_low), jnp.array(signals.action_high)
+    return low + (actions + 1) / 2 * (high - low)
+
+
+def targets(
+    rewards: Float[Array, " b"],
+    terminated: Float[Array, " b"],
+    next_values: tuple[Float[Array, " b"], Float[Array, " b"]],
+    next_log_density: Float[Array, " b"],
+    temperature: Float[Array, ""],
+    gamma: float,
+) -> Float[Array, " b"]:
+    """Return y = r + γ (1 − d) [ min(Q̄₁, Q̄₂)(s', a') − α log π(a'|o') ]."""
+    soft = jnp.minimum(*next_values) - temperature * next_log_density
+    return jax.lax.stop_gradient(rewards + gamma * (1 - terminated) * soft)
+
+
+def critic_loss(
+    critics: tuple[Layers, Layers], batch: Transitions, y: Float[Array, " b"]
+) -> Float[Array, ""]:
+    """Return ½ Σ_i mean (Q_i(s, a) − y)²."""
+    first, second = values(critics, batch.states, batch.actions)
+    return 0.5 * (jnp.square(first - y).mean() + jnp.square(second - y).mean())
+
+
+def actor_loss(
+    actor: Layers,
+    critics: tuple[Layers, Layers],
+    batch: Transitions,
+    noise: Float[Array, "b k"],
+    temperature: Float[Array, ""],
+) -> tuple[Float[Array, ""], Float[Array, " b"]]:
+    """Return mean [ α log π(a|o) − min(Q₁, Q₂)(s, a) ] with a = tanh(μ(o) + σ(o) ε), and log π.
+
+    The actor's observation o is the state s or a noisy reading of it (an asymmetric actor-critic,
+    Pinto et al., 2018).
+    """
+    actions, log_density = squashed_sample(*action_distribution(actor, batch.observations), noise)
+    value = jnp.minimum(*values(critics, batch.states, actions))
+    return (temperature * log_density - value).mean(), log_density
+
+
+def temperature_loss(
+    log_temperature: Float[Array, ""],
+    log_density: Float[Array, " b"],
+    target_entropy: float,
+) -> Float[Array, ""]:
+    """Return −mean log α · (log π(a|o) + H̄), whose minimum has the entropy H̄."""
+    return -(log_temperature * jax.lax.stop_gradient(log_density + target_entropy)).mean()
 
 
 def update(
     learner: Learner, batch: Transitions, key: PRNGKeyArray, config: AgentConfig
 ) -> tuple[Learner, Losses]:
-    """Move critics, then actor, then temperature, then the target critics, once.
+    """Update critics, then actor, then temperature, then the target critics, once.
 
     As in Stable-Baselines3, all three losses use the temperature from before the update.
     """
-    batch = _in_units(learner.units, batch)
+    batch = batch._replace(
+        states=learner.scale.scaled(batch.states),
+        next_states=learner.scale.scaled(batch.next_states),
+        observations=learner.scale.scaled(batch.observations),
+        next_observations=learner.scale.scaled(batch.next_observations),
+    )
     noise, next_noise = jax.random.normal(key, (2, *batch.actions.shape))
     temperature = jnp.exp(learner.log_temperature)
     next_actions, next_log_density = squashed_sample(
-        *action_distribution(learner.actor, batch.next_seen), next_noise
+        *action_distribution(learner.actor, batch.next_observations), next_noise
     )
     y = targets(
         batch.rewards,
@@ -137,17 +222,17 @@ def update(
     q_loss, gradient = jax.value_and_grad(critic_loss)(learner.critics, batch, y)
     actor_state, critic_state, temperature_state = learner.optimisers
     rate = config.learning_rate
-    critics, critic_state = _moved(learner.critics, gradient, critic_state, rate)
+    critics, critic_state = _adam_step(learner.critics, gradient, critic_state, rate)
     (pi_loss, log_density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
         learner.actor, critics, batch, noise, temperature
     )
-    actor, actor_state = _moved(learner.actor, gradient, actor_state, rate)
+    actor, actor_state = _adam_step(learner.actor, gradient, actor_state, rate)
     log_temperature = learner.log_temperature
     if config.ent_coef is None:
-        aim = config.target_entropy
-        aim = -float(batch.actions.shape[1]) if aim is None else aim
-        gradient = jax.grad(temperature_loss)(log_temperature, log_density, aim)
-        log_temperature, temperature_state = _moved(
+        target = config.target_entropy
+        target = -float(batch.actions.shape[1]) if target is None else target
+        gradient = jax.grad(temperature_loss)(log_temperature, log_density, target)
+        log_temperature, temperature_state = _adam_step(
             log_temperature, gradient, temperature_state, rate
         )
     target_critics = jax.tree.map(
@@ -155,41 +240,31 @@ def update(
         learner.target_critics,
         critics,
     )
-    states = (actor_state, critic_state, temperature_state)
     averaged = learner.averaged
-    if config.average is not None:
+    if config.ema_decay is not None:
         updates = optax.tree.get(learner.optimisers[0], "count")
-        averaged = running_average(averaged, actor, config.average, updates)
-    moved = learner._replace(
+        averaged = running_average(averaged, actor, config.ema_decay, updates)
+    updated = learner._replace(
         actor=actor,
         critics=critics,
         target_critics=target_critics,
         log_temperature=log_temperature,
-        optimisers=states,
+        optimisers=(actor_state, critic_state, temperature_state),
         averaged=averaged,
     )
-    return moved, Losses(pi_loss, q_loss, temperature, -log_density.mean())
-
-
-def _in_units(units: Units, batch: Transitions) -> Transitions:
-    return batch._replace(
-        states=units.measured(batch.states),
-        next_states=units.measured(batch.next_states),
-        seen=units.measured(batch.seen),
-        next_seen=units.measured(batch.next_seen),
-    )
+    return updated, Losses(pi_loss, q_loss, temperature, -log_density.mean())
 
 
 def learn(
     learner: Learner, replay: Replay, key: PRNGKeyArray, config: AgentConfig
 ) -> tuple[Learner, Losses]:
-    """Make `gradient_steps` updates with batches out of the buffer; the losses are summed."""
-    num_states, num_actions = len(learner.actor[0].weight), len(learner.actor[-1].bias) // 2
+    """Make `gradient_steps` updates with batches from the buffer; return the losses' sums."""
+    sizes = len(learner.actor[0].weight), len(learner.actor[-1].bias) // 2
 
     def once(number: Int[Array, ""], carry: tuple[Learner, Losses]) -> tuple[Learner, Losses]:
         learner, total = carry
-        draw_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
-        batch = draw(replay, draw_key, config.batch_size, (num_states, num_actions))
+        sample_key, noise_key = jax.random.split(jax.random.fold_in(key, number))
+        batch = sample(replay, sample_key, config.batch_size, sizes)
         learner, losses = update(learner, batch, noise_key, config)
         return learner, jax.tree.map(jnp.add, total, losses)
 
@@ -199,7 +274,9 @@ def learn(
     return jax.lax.fori_loop(0, config.gradient_steps, once, start)
 
 
-def _moved(parameters: Any, gradient: Any, state: optax.OptState, rate: float) -> tuple[Any, Any]:
-    """Return parameters and optimiser after one step of Adam."""
+def _adam_step(
+    parameters: Any, gradient: Any, state: optax.OptState, rate: float
+) -> tuple[Any, Any]:
+    """Return parameters and optimiser state after one step of Adam."""
     changes, state = optimiser(rate).update(gradient, state, parameters)
     return optax.apply_updates(parameters, changes), state

@@ -1,64 +1,73 @@
 """`farstep collect`."""
 
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from farstep.processes import usable_cores
+from farstep.cli.command import Command
+from farstep.cli.options import ConfigFile, NamedValues, SystemName
+from farstep.runtime.processes import usable_cores
 
 
 @dataclass(frozen=True)
-class Collect:
+class Collect(Command):
     """Run a policy on a real system and store its episodes.
 
-    A step that fails ends the collecting: what was recorded before it is stored, with exit code 2.
-    Finished episodes are kept beside --out while others are run: stopped or killed, the same
-    command goes on where it was.
+    A step that fails ends the run: the episodes before it are stored, and the exit code is 2.
+    Finished episodes are kept beside --out until the end: if the command is killed, the same
+    command continues.
 
-    Example: farstep collect cartpole-swingup --episodes 50 --seed 0 --out data/random
+    Example: farstep collect cartpole-swingup --episodes 50 --seed 0 --out random.npz
     """
 
-    system: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SYSTEM")]
+    system: SystemName
     """A system's name (see `farstep systems`), a Gymnasium id, or module:attribute."""
-    out: Path
-    """Where to store them: NAME.npz, NAME.csv, NAME.parquet, or no suffix for Minari."""
+    out: Path = Path("episodes.npz")
+    """File or directory for the episodes: NAME.npz, NAME.csv, NAME.parquet, or no suffix for
+    Minari."""
     policy: str = "random"
-    """`random`, a stored policy (.safetensors), or module:attribute for a function of (state,
-    rng)."""
+    """`random`, a stored policy (.safetensors or an agent's directory), or module:attribute for a
+    function observation → action or an object with `predict`."""
     episodes: int = 50
     """How many episodes to run."""
     seed: int = 0
     """The same seed gives the same data, whatever the number of workers."""
     workers: int = usable_cores()
     """Processes to run in."""
-    option: tuple[str, ...] = ()
-    """Options of the environment as NAME=VALUE, such as noise=0.05."""
+    env_kwargs: NamedValues = field(default_factory=dict)
+    """Keyword arguments of the environment, such as observation_noise 0.05."""
+    config: ConfigFile = None
+    """Options from a YAML or JSON file, or a run's config.json; those given here override it."""
     force: bool = False
-    """Replace what is at --out."""
+    """Start over, and replace what is at --out."""
 
     def run(self) -> None:
-        """Collect, store, and say where."""
-        from farstep.cli.options import parse_options
+        """Collect, store, and print a summary."""
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import check_target, write
+        from farstep.data.dataset_files import check_target, write_dataset
         from farstep.errors import FarstepError
         from farstep.systems.collect import collect
-        from farstep.systems.kept_episodes import remove_kept
-        from farstep.systems.registry import system
+        from farstep.systems.registry import get_system
 
         check_target(self.out, self.force)
-        chosen = system(self.system)
-        if self.option:
-            chosen = chosen.with_options(**parse_options(self.option))
-        keep = self.out.with_name(f"{self.out.name}.collecting")
-        data = collect(chosen, self.policy, self.episodes, self.seed, self.workers, keep)
-        write(data, self.out, self.force)
-        remove_kept(keep)
+        system = get_system(self.system)
+        if self.env_kwargs:
+            system = system.with_env_kwargs(**self.env_kwargs)
+        unfinished = self.out.with_name(f"{self.out.name}.collecting")
+        data = collect(
+            system,
+            self.policy,
+            self.episodes,
+            self.seed,
+            self.workers,
+            out=unfinished,
+            force=self.force,
+        )
+        write_dataset(data, self.out, self.force)
+        shutil.rmtree(unfinished, ignore_errors=True)
         print_summary(data)
         print(f"wrote {self.out}")
         if "trouble" in data.metadata["collected"]:
             raise FarstepError(
-                f"{len(data)} of {self.episodes} episode(s) were recorded; the note says why."
+                f"{len(data)} of {self.episodes} episode(s) were recorded; the note has the reason."
             )

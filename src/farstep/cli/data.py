@@ -3,37 +3,39 @@
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import tyro
 
-from farstep.datasets.columns import Columns
+from farstep.cli.command import Command, CommandGroup
+from farstep.cli.options import ConfigFile, Data
+from farstep.data.columns import Columns
 from farstep.errors import DataWarning, FarstepError
-from farstep.processes import usable_cores
+from farstep.runtime.processes import usable_cores
 
 if TYPE_CHECKING:
-    from farstep.signals import Signals
+    from farstep.data.signals import Signals
 
 
 @dataclass(frozen=True)
-class Info:
+class DataInfo(Command):
     """Show what a dataset holds: episodes, steps, quantiles, and each dimension.
 
     Example: farstep data info cartpole-swingup/medium --horizon 100
     """
 
-    path: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PATH")]
+    data: Data
     """A file, a Minari directory, or the name of a shipped set."""
     horizon: int | None = None
     """Also count the windows of this many steps."""
 
     def run(self) -> None:
         """Read and print."""
-        from farstep.checks import check_horizon
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import read
+        from farstep.data.dataset_files import read_dataset
+        from farstep.data.windows import check_horizon
 
-        data = read(self.path)
+        data = read_dataset(self.data)
         if self.horizon is not None:
             check_horizon(self.horizon, data.lengths)
         print_summary(data)
@@ -43,44 +45,53 @@ class Info:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """Draw the distributions of returns and of each observable, for any set of datasets.
+class DataPlot(Command):
+    """Draw the distributions of returns and of each observation, for one or more datasets.
 
     Example: farstep data plot cartpole-swingup/random cartpole-swingup/medium --out figures
     """
 
-    paths: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH...")]
+    data: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DATA [DATA …]")]
     """Files, Minari directories, or names of shipped sets."""
     out: Path = Path("figures")
-    """Directory for returns.png, states.png and the same as PDF."""
+    """Directory for `returns` and `observations`, each as PNG and PDF."""
     force: bool = False
-    """Replace pictures that are there already."""
+    """Replace existing pictures."""
 
     def run(self) -> None:
-        """Read, draw, and say where."""
-        from farstep.datasets.reading import read
-        from farstep.report.datasets import plot_datasets
+        """Read, draw, and print where."""
+        from farstep.data.dataset_files import read_dataset
+        from farstep.plotting.datasets import plot_datasets
 
-        datasets = dict(zip(_labels(self.paths), map(read, self.paths), strict=True))
+        datasets = dict(zip(_labels(self.data), map(read_dataset, self.data), strict=True))
         for path in plot_datasets(datasets, self.out, self.force):
             print(f"wrote {path}")
 
 
 @dataclass(frozen=True)
-class Convert:
-    """Copy a dataset into another format; tables of your own need --states and --actions.
+class ColumnOptions(Columns):
+    """The meaning of the columns of a table; not needed for a table that Farstep wrote."""
 
-    Example: farstep data convert log.csv log.npz --states x v --actions u --episode run
+    def __post_init__(self) -> None:
+        """Leave the checks to the library: tyro would rephrase its messages."""
+
+
+@dataclass(frozen=True)
+class DataConvert(Command):
+    """Copy a dataset into another format; tables of your own need --observations and --actions.
+
+    Example: farstep data convert log.csv log.npz --observations x v --actions u --episode run
     """
 
-    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="IN")]
-    """What to read: a file, a Minari directory, or the name of a shipped set."""
-    target: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="OUT")]
+    main: ClassVar[str | None] = "columns"
+
+    data: Data
+    """A file, a Minari directory, or the name of a shipped set."""
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="OUT")]
     """What to write: NAME.npz, NAME.csv, NAME.parquet, or no suffix for Minari."""
-    columns: Columns = field(default_factory=Columns)
-    """What the columns of a table mean; not needed for one that Farstep wrote."""
-    state_units: tuple[str, ...] = ()
-    """Unit of each state."""
+    columns: tyro.conf.OmitArgPrefixes[ColumnOptions] = field(default_factory=ColumnOptions)
+    observation_units: tuple[str, ...] = ()
+    """Unit of each observation."""
     action_units: tuple[str, ...] = ()
     """Unit of each action."""
     action_low: tuple[float, ...] = ()
@@ -90,108 +101,114 @@ class Convert:
     system: str | None = None
     """Take names, units and bounds from this system."""
     clip_actions: bool = False
-    """Move actions beyond their bounds to the nearest bound; without it they are an error."""
-    pieces: int | None = None
-    """Cut episodes into pieces of so many steps: a log of one long run cannot be split otherwise
-    into parts for training, validation and test."""
+    """Move actions outside their bounds to the nearest bound; without it they are an error."""
+    chunk_steps: int | None = None
+    """Cut episodes into episodes of this many steps. A single long run must be cut before it
+    can be split into training, validation and test parts."""
+    config: ConfigFile = None
+    """Options from a YAML or JSON file; those given here override it."""
     force: bool = False
-    """Replace what is at the target."""
+    """Replace what is at OUT."""
 
     def run(self) -> None:
-        """Read, write, and say where."""
+        """Read, write, and print where."""
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import check_target, read, write
+        from farstep.data.dataset_files import check_target, read_dataset, write_dataset
 
-        check_target(self.target, self.force)
-        columns = None if self.columns == Columns() else self.columns
-        data = read(self.source, columns, clip_actions=self.clip_actions)
+        check_target(self.out, self.force)
+        columns = Columns(**vars(self.columns))
+        given = None if columns == Columns() else columns
+        data = read_dataset(self.data, given, clip_actions=self.clip_actions)
         signals = self._signals(data.signals)
-        data = replace(
-            data.with_signals(signals, self.clip_actions), system=self.system or data.system
-        )
-        data = data if self.pieces is None else data.pieces(self.pieces)
-        write(data, self.target, self.force)
+        system = self.system or data.system
+        data = replace(data.with_signals(signals, self.clip_actions), system=system)
+        if self.chunk_steps is not None:
+            data = data.chunked(self.chunk_steps)
+        write_dataset(data, self.out, self.force)
         print_summary(data)
-        print(f"wrote {self.target}")
+        print(f"wrote {self.out}")
 
     def _signals(self, signals: "Signals") -> "Signals":
-        """Return the file's signals with what the options say of them."""
+        """Return the file's signals, changed by the options."""
         given = {
-            "state_units": self.state_units,
+            "observation_units": self.observation_units,
             "action_units": self.action_units,
             "action_low": self.action_low,
             "action_high": self.action_high,
         }
         if self.system is not None:
-            signals = self._of_system(signals)
+            signals = _signals_of_system(signals, self.system, self.data)
         return replace(signals, **{name: value for name, value in given.items() if value})
 
-    def _of_system(self, measured: "Signals") -> "Signals":
-        from farstep.systems.registry import system
 
-        known = system(str(self.system)).signals
-        sizes = (measured.num_states, measured.num_actions), (known.num_states, known.num_actions)
-        if sizes[0] != sizes[1]:
+def _signals_of_system(measured: "Signals", system: str, source: str) -> "Signals":
+    """Return the signals of a system, which must have the same columns as the measured ones."""
+    from farstep.systems.registry import get_system
+
+    known = get_system(system).signals
+    ours, theirs = ((one.num_observations, one.num_actions) for one in (measured, known))
+    if ours != theirs:
+        raise FarstepError(
+            f"{source} has {ours[0]} observations and {ours[1]} actions, but system '{system}' "
+            f"has {theirs[0]} and {theirs[1]}."
+        )
+    for kind in ("observation", "action"):
+        here, there = (getattr(one, f"{kind}_names") for one in (measured, known))
+        if here != there and set(here) & set(there):
             raise FarstepError(
-                f"{self.source} has {sizes[0][0]} states and {sizes[0][1]} actions, but system "
-                f"'{self.system}' has {sizes[1][0]} and {sizes[1][1]}."
+                f"the {kind}s of {source} are ({', '.join(here)}), those of system '{system}' "
+                f"({', '.join(there)}); give --{kind}s in that order."
             )
-        for kind in ("state", "action"):
-            ours, theirs = (getattr(one, f"{kind}_names") for one in (measured, known))
-            if ours != theirs and set(ours) & set(theirs):
-                raise FarstepError(
-                    f"the {kind}s of {self.source} are ({', '.join(ours)}), those of system "
-                    f"'{self.system}' ({', '.join(theirs)}); give --{kind}s in that order."
-                )
-        if measured.interval is None:
-            return known
-        if not measured.same_interval(known):
-            warnings.warn(
-                f"the log's interval is {measured.interval:g} s, the system's "
-                f"{known.interval:g} s; the log's is kept.",
-                DataWarning,
-                stacklevel=2,
-            )
-        return replace(known, interval=measured.interval)
+    if measured.interval is None:
+        return known
+    if not measured.same_interval(known):
+        warnings.warn(
+            f"the log's interval of {measured.interval:g} s is kept; system '{system}' has "
+            f"{known.interval:g} s.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return replace(known, interval=measured.interval)
 
 
 @dataclass(frozen=True)
-class Make:
-    """Make a named dataset by its recipe.
+class DataMake(Command):
+    """Make a shipped dataset again by its recipe.
 
-    Those of learning agents take hours; killed, the making goes on from OUT.work when it is started
-    again. What is there, with every model and agent, can be removed when the dataset is made.
+    Datasets of learning agents take hours. If the command is killed, the same command continues
+    from OUT.work, which holds every model and agent; it can be removed afterwards.
 
-    Example: farstep data make cartpole-swingup/random --out data/random
+    Example: farstep data make cartpole-swingup/random --out random
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """The dataset's name; without a match, the error lists them."""
-    out: Path
-    """Where to store it."""
+    """The name of a shipped set; see `farstep data list`."""
+    out: Path = Path("dataset")
+    """File or directory for the episodes: NAME.npz, NAME.csv, NAME.parquet, or no suffix for
+    Minari."""
     workers: int = usable_cores()
     """Processes to run in."""
     force: bool = False
     """Replace what is at --out."""
 
     def run(self) -> None:
-        """Make, write, and say where."""
+        """Make, write, and print where."""
         from farstep.cli.tables import print_summary
-        from farstep.datasets.reading import check_target, write
-        from farstep.recipes import make_dataset
+        from farstep.data.dataset_files import check_target, write_dataset
+        from farstep.workflows.dataset_recipes import make_dataset
 
         check_target(self.out, self.force)
         work = self.out.with_name(f"{self.out.name}.work")
         data = make_dataset(self.name, work, self.workers)
-        write(data, self.out, self.force)
+        write_dataset(data, self.out, self.force)
         print_summary(data)
         print(f"wrote {self.out}")
         if work.exists():
-            print(f"wrote {work}: what it was made from")
+            print(f"wrote {work}: the models and agents of the recipe")
 
 
 @dataclass(frozen=True)
-class List:
+class DataList(Command):
     """List the datasets that come with Farstep, with their recipes and hashes.
 
     Example: farstep data list
@@ -200,33 +217,26 @@ class List:
     def run(self) -> None:
         """Print one line for each."""
         from farstep.cli.tables import print_table
-        from farstep.datasets.shipped import records
+        from farstep.data.dataset_files import shipped_records
 
-        print_table(
-            "Shipped datasets",
-            ["name", "episodes", "steps", "seed", "sha256 of the file", "what"],
-            [
-                (name, r["episodes"], r["steps"], r["seed"], r["sha256"][:16], r["about"])
-                for name, r in sorted(records().items())
-            ],
-        )
+        columns = ["name", "episodes", "steps", "seed", "sha256 of the file", "recipe"]
+        rows = [
+            (name, one["episodes"], one["steps"], one["seed"], one["sha256"][:16], one["about"])
+            for name, one in sorted(shipped_records().items())
+        ]
+        print_table("Shipped datasets", columns, rows, texts=columns[-1:])
 
 
-@dataclass(frozen=True)
-class Data:
-    """Look at, draw, convert and make datasets."""
-
-    command: (
-        Annotated[Info, tyro.conf.subcommand("info")]
-        | Annotated[Plot, tyro.conf.subcommand("plot")]
-        | Annotated[Convert, tyro.conf.subcommand("convert")]
-        | Annotated[Make, tyro.conf.subcommand("make")]
-        | Annotated[List, tyro.conf.subcommand("list")]
-    )
-
-    def run(self) -> None:
-        """Run the chosen one."""
-        self.command.run()
+DATA_COMMANDS = CommandGroup(
+    "Look at, draw, convert and make datasets.",
+    {
+        "info": DataInfo,
+        "plot": DataPlot,
+        "convert": DataConvert,
+        "make": DataMake,
+        "list": DataList,
+    },
+)
 
 
 def _labels(paths: tuple[str, ...]) -> list[str]:

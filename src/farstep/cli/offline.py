@@ -1,86 +1,86 @@
 """`farstep offline`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import tyro
-
-from farstep.cli.presets import AgentPreset, FitPreset, chosen_fit, reconciled
-from farstep.fitting.config import FitConfig
-from farstep.processes import usable_cores
+from farstep.cli.command import Command
+from farstep.cli.options import (
+    AgentOptions,
+    ConfigFile,
+    Data,
+    EnvOptions,
+    FitOptions,
+    settings_of,
+)
+from farstep.runtime.processes import usable_cores
 
 
 @dataclass(frozen=True)
-class Offline:
-    """Pure-batch RL: fit a model on a dataset, train an agent inside it, run it on the real system.
+class Offline(Command):
+    """Offline RL: fit a model on a dataset, train an agent in it, run it on the real system.
 
-    Every stage of every seed is kept in --out and used again; killed, it goes on where it was. The
-    headline is the policy's return over ten real episodes. What the model promised is beside
-    it: the gap is what the agent made of the model's errors.
+    The main result is the policy's mean return over ten real episodes, beside its return in the
+    model. --out keeps every stage of every seed: if the command is killed, the same command
+    continues.
 
-    Example: farstep offline cartpole-swingup/random --horizon 4 --weights decay:0.75 --out offline
+    Example: farstep offline cartpole-swingup/random --fit.horizon 4 --agent.steps 60000
     """
 
-    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATASET")]
+    data: Data
     """A file, a Minari directory, or the name of a shipped set."""
-    out: Path
+    out: Path = Path("offline")
     """Directory for models, agents and results."""
-    fit_preset: FitPreset = "ensemble"
-    """How the model is fitted, apart from the changes below; ensemble is three of recommended,
-    whose windows start from an observer."""
-    config: FitConfig = field(default_factory=lambda: chosen_fit("--fit-preset", "ensemble"))
-    """How the model is fitted, and the values in the preset."""
-    seeds: int = 3
-    """How many, counting up from --seed."""
-    agent_preset: AgentPreset = "thorough"
-    """paper: one system, one update a step; fast: ten systems, a small network, 60 000 updates,
-    a minute or two; thorough: 120 000, which forget less; brief: 24 000."""
-    agent: str = "sac"
-    """sac, or an algorithm of Stable-Baselines3 such as sb3:SAC."""
-    agent_option: tuple[str, ...] = ()
-    """Settings of the agent as NAME=VALUE, such as steps=100000 or num_envs=16."""
-    imagination_option: tuple[str, ...] = ()
-    """Settings of the imagined system as NAME=VALUE, such as bounds=0.1, penalty=1,
-    propagation=sample, reward=learned; by itself rollout=300 starts=any: short episodes from any
-    recorded state; of an ensemble also choice=rollout beyond=end noise=0.8 penalty=20: another
-    member in each, seen through noisy sensors, which ends where it leaves the data, less what the
-    members do not agree about."""
+    fit: FitOptions = field(default_factory=FitOptions)
+    agent: AgentOptions = field(default_factory=AgentOptions)
+    env: EnvOptions = field(default_factory=EnvOptions)
     system: str | None = None
     """The real system, if the data do not name it."""
+    seeds: int = 3
+    """How many seeds, counting up from --seed."""
+    seed: int = 0
+    """The first seed, of the fit and the agent."""
     workers: int = usable_cores()
-    """Processes of one thread each; 1 runs in this process, with a bar for every stage."""
+    """Processes of one thread each; 1 runs in this process, with a progress bar for every stage."""
+    config: ConfigFile = None
+    """Options from a YAML or JSON file, or a run's config.json; those given here override it."""
     force: bool = False
-    """Start over where --out holds other settings."""
+    """Start over, and remove what --out holds of these seeds."""
+
+    @classmethod
+    def presets(cls, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the default presets."""
+        del given
+        return {"fit": "ensemble", "agent": "long", "env": "offline"}
 
     def run(self) -> None:
-        """Run all seeds, print the table, draw the curves, and say where everything is."""
-        from farstep.cli.options import parse_options
+        """Run all seeds; print the table and draw the learning curves."""
         from farstep.cli.tables import print_table
-        from farstep.loops.offline import offline
-        from farstep.report.agents import curve_chart
-        from farstep.report.static import save_chart
+        from farstep.plotting.learning_curves import agent_chart
+        from farstep.plotting.static import save_chart
+        from farstep.workflows.offline import offline
 
-        agent = {"preset": self.agent_preset, "agent": self.agent}
         done = offline(
             self.data,
-            reconciled(self.config, self.fit_preset),
+            fit=settings_of(self.fit),
+            agent=settings_of(self.agent),
+            env=settings_of(self.env),
+            system=self.system,
             out=self.out,
             seeds=self.seeds,
-            agent={**agent, **parse_options(self.agent_option)},
-            system=self.system,
-            imagination=parse_options(self.imagination_option),
+            seed=self.seed,
             workers=self.workers,
             force=self.force,
         )
-        names = list(done.summary())
+        summary = done.means()
         rows: list[tuple[object, ...]] = [(f"seed {r['seed']}", *done.row(r)) for r in done.results]
         if self.seeds > 1:
-            means = (f"{m:.4g} ± {h:.2g}" for m, h in done.summary().values())
+            means = (f"{mean:.4g} ± {half:.2g}" for mean, half in summary.values())
             rows.append(("mean ± 90 %", *means))
-        print_table(done.about, ["", *names], rows)
-        print(f"the data's own actions earn {done.recorded:.4g} in an episode")
-        chart = curve_chart({"": done.curves}, done.about, "returns")
+        print_table(done.about, ["", *summary], rows)
+        print(f"the data's own actions have a return of {done.data_return:.4g}")
+        chart = agent_chart({"": done.curves}, done.about, "returns")
         pictures = save_chart(chart, self.out / "returns", force=True)
         for path in [*(self.out / f"seed-{r['seed']}" for r in done.results), *pictures]:
             print(f"wrote {path}")

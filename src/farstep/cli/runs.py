@@ -1,161 +1,152 @@
-"""`farstep runs`: look at, compare and remove finished runs."""
+"""`farstep runs`: list, show, compare and remove the runs in a directory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import tyro
 
-from farstep.errors import FarstepError, did_you_mean
+from farstep.cli.command import Command, CommandGroup
+from farstep.cli.options import NamedValues
+from farstep.errors import FarstepError
 
-if TYPE_CHECKING:
-    from farstep.runs.store import Store
-
-_WHERE = Path("paper/runs")
+Names = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME [NAME …]")]
 
 
 @dataclass(frozen=True)
-class List:
-    """List finished runs, some or all.
+class RunsList(Command):
+    """List the finished runs in a directory: fits, agents, workflows and sweeps.
 
-    Example: farstep runs list --where kind=offline horizon=4 --folder paper/runs
+    Example: farstep runs list --folder models --where kind fit horizon 4
     """
 
-    folder: Path = _WHERE
-    """Directory of runs: `runs` in --out of `farstep reproduce`, or the source tree's `results`."""
-    where: tuple[str, ...] = ()
-    """Only those with these settings, as NAME=VALUE; settings not listed are the defaults. Of a
-    name such as agent.average the last part is enough where it says which."""
+    folder: Path = Path()
+    """Directory to search, with all directories in it."""
+    where: NamedValues = field(default_factory=dict)
+    """Only runs with these settings, such as fit.horizon 4; the last part of a name is enough."""
+    nested: bool = False
+    """Also list runs inside other runs, such as the model of an offline run."""
 
     def run(self) -> None:
         """Print one line for each."""
-        from farstep.cli.options import parse_options
         from farstep.cli.tables import print_table
-        from farstep.runs.describe import headline, peculiar, selected, shown
+        from farstep.storage.run_directory import finished_runs
+        from farstep.workflows.describe_runs import (
+            distinguishing,
+            headline,
+            outermost,
+            selected,
+            shown,
+        )
 
-        found = selected(list(_store(self.folder).finished()), parse_options(self.where))
-        rows = []
-        for one, settings in zip(found, peculiar(found), strict=True):
-            given = ", ".join(f"{n} {shown(v)}" for n, v in headline(one).items())
-            rows.append((one["name"], shown(one["seconds"]), given, settings))
-        columns = ["name", "seconds", "result", "where they differ"]
-        print_table("Finished runs", columns, rows, texts=columns[2:])
-        print(f"{len(rows)} runs in {self.folder}; farstep runs show NAME has all settings of one")
+        found = finished_runs(_directory(self.folder))
+        found = selected(found if self.nested else outermost(found), self.where)
+        runs = list(found.values())
+        rows = [
+            (name, run["kind"], run.get("cpu_seconds"), _pairs(headline(run)), settings)
+            for (name, run), settings in zip(found.items(), distinguishing(runs), strict=True)
+        ]
+        columns = ["name", "kind", "CPU seconds", "result", "settings that differ"]
+        rows = [(name, kind, shown(s), *texts) for name, kind, s, *texts in rows]
+        print_table("Finished runs", columns, rows, texts=["kind", *columns[3:]])
+        print(f"{len(rows)} run(s) in {self.folder}; `farstep runs show NAME` describes one")
 
 
 @dataclass(frozen=True)
-class Show:
-    """Show all that is known of one run.
+class RunsShow(Command):
+    """Show the settings, the result and the files of a run.
 
-    Example: farstep runs show fit-0a4c --folder paper/runs
+    Example: farstep runs show seed-0/model --folder offline
     """
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """As `farstep runs list` has it, or the beginning of it."""
-    folder: Path = _WHERE
+    """The name that `farstep runs list` shows."""
+    folder: Path = Path()
     """The directory of runs."""
 
     def run(self) -> None:
         """Print settings, result, versions and files."""
         from farstep.cli.tables import print_table
-        from farstep.runs.describe import filled, flat, headline, shown
+        from farstep.storage.run_directory import run_named
+        from farstep.workflows.describe_runs import headline, settings_of, shown
 
-        record = _records(self.folder, (self.name,))[0]
-        rows = [(name, shown(value)) for name, value in flat(filled(record["settings"])).items()]
-        rows += [(f"result: {name}", shown(value)) for name, value in headline(record).items()]
-        rows += [(f"version: {name}", text) for name, text in record.get("versions", {}).items()]
-        others = ("seconds", "revision", "data")
-        rows += [(name, shown(record.get(name))) for name in others]
-        print_table(record["name"], ["what", "value"], rows)
-        for path in sorted((self.folder / record["name"]).rglob("*")):
+        run = run_named(_directory(self.folder), self.name)
+        rows = [(name, shown(value)) for name, value in settings_of(run).items()]
+        rows += [(f"result: {name}", shown(value)) for name, value in headline(run).items()]
+        rows += [(f"version: {name}", text) for name, text in run["versions"].items()]
+        rows += [("CPU seconds", shown(run.get("cpu_seconds"))), ("machine", run.get("machine"))]
+        print_table(self.name, ["name", "value"], rows, texts=["value"])
+        for path in sorted((self.folder / self.name).iterdir()):
             if path.is_file() and not path.name.startswith("."):
                 print(path)
 
 
 @dataclass(frozen=True)
-class Compare:
-    """Compare runs: the settings in which they differ, and what each gave.
+class RunsCompare(Command):
+    """Compare the settings in which runs differ, and their results.
 
-    Example: farstep runs compare fit-0a4c fit-7be1 --folder paper/runs
+    Example: farstep runs compare models/h1 models/h4
     """
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
-    """Two or more, or the beginnings of their names."""
-    folder: Path = _WHERE
+    names: Names
+    """Two or more names that `farstep runs list` shows."""
+    folder: Path = Path()
     """The directory of runs."""
 
     def run(self) -> None:
         """Print a column for each."""
         from farstep.cli.tables import print_table
-        from farstep.runs.describe import differences, headline, shown
+        from farstep.storage.run_directory import run_named
+        from farstep.workflows.describe_runs import differences, headline, shown
 
-        if len(self.names) < 2:
-            raise FarstepError("name two runs or more to compare.")
-        records = {one["name"]: one for one in _records(self.folder, self.names)}
-        rows = [(n, *map(shown, values)) for n, values in differences(records).items()]
-        results = [headline(one) for one in records.values()]
+        names = list(dict.fromkeys(self.names))
+        if len(names) < 2:
+            raise FarstepError("compare needs the names of two or more runs.")
+        runs = [run_named(_directory(self.folder), name) for name in names]
+        rows = [(name, *map(shown, values)) for name, values in differences(runs).items()]
+        results = [headline(run) for run in runs]
         rows += [
-            (f"result: {name}", *(shown(one.get(name)) for one in results))
-            for name in dict.fromkeys(name for one in results for name in one)
+            (f"result: {name}", *(shown(result.get(name)) for result in results))
+            for name in dict.fromkeys(name for result in results for name in result)
         ]
-        rows.append(("seconds", *(shown(one["seconds"]) for one in records.values())))
-        print_table("Runs", ["what", *records], rows)
+        rows.append(("CPU seconds", *(shown(run.get("cpu_seconds")) for run in runs)))
+        print_table("Runs", ["", *names], rows)
 
 
 @dataclass(frozen=True)
-class Remove:
-    """Remove runs with all their files.
+class RunsRemove(Command):
+    """Remove runs with all their files, whether they are finished or not.
 
-    Example: farstep runs remove fit-0a4c5d6e7f801234 --folder paper/runs
+    Example: farstep runs remove models/h1 models/h4
     """
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")]
-    """Whole names, as `farstep runs list` has them."""
-    folder: Path = _WHERE
+    names: Names
+    """Directories of runs, relative to --folder."""
+    folder: Path = Path()
     """The directory of runs."""
 
     def run(self) -> None:
-        """Remove, and say so."""
-        store = _store(self.folder)
+        """Remove, and print what was removed."""
+        from farstep.workflows.describe_runs import remove
+
         for name in self.names:
-            store.remove(name)
+            remove(_directory(self.folder), name)
             print(f"removed {self.folder / name}")
 
 
-@dataclass(frozen=True)
-class Runs:
-    """Look at, compare and remove finished runs."""
-
-    command: (
-        Annotated[List, tyro.conf.subcommand("list")]
-        | Annotated[Show, tyro.conf.subcommand("show")]
-        | Annotated[Compare, tyro.conf.subcommand("compare")]
-        | Annotated[Remove, tyro.conf.subcommand("remove")]
-    )
-
-    def run(self) -> None:
-        """Run the chosen one."""
-        self.command.run()
+RUN_COMMANDS = CommandGroup(
+    "List, show, compare and remove the runs in a directory.",
+    {"list": RunsList, "show": RunsShow, "compare": RunsCompare, "remove": RunsRemove},
+)
 
 
-def _store(folder: Path) -> "Store":
-    from farstep.runs.store import Store
-
+def _directory(folder: Path) -> Path:
     if not folder.is_dir():
-        raise FarstepError(f"there is no directory {folder}; give --folder.")
-    return Store(folder)
+        raise FarstepError(f"there is no directory {folder}; pass another --folder.")
+    return folder
 
 
-def _records(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    known = {one["name"]: one for one in _store(folder).finished()}
-    found = []
-    for name in names:
-        fitting = [whole for whole in known if whole == name] or [
-            whole for whole in known if whole.startswith(name)
-        ]
-        if len(fitting) != 1:
-            said = did_you_mean(name, known) if known else f"{folder} has none."
-            few = f"'{name}' fits {len(fitting)} runs; give more of the name."
-            raise FarstepError(few if fitting else f"there is no finished run '{name}'. {said}")
-        found.append(known[fitting[0]])
-    return found
+def _pairs(values: dict[str, float]) -> str:
+    from farstep.workflows.describe_runs import shown
+
+    return ", ".join(f"{name} {shown(value)}" for name, value in values.items())

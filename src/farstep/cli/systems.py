@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from farstep.cli.command import Command
+
 
 @dataclass(frozen=True)
-class Systems:
+class Systems(Command):
     """List the systems that come with Farstep.
 
     Example: farstep systems
@@ -13,21 +15,20 @@ class Systems:
     def run(self) -> None:
         """Print one line for each."""
         from farstep.cli.tables import print_table
-        from farstep.systems.registry import SYSTEMS, system
+        from farstep.systems.registry import SYSTEMS, get_system
 
-        known = [system(name) for name in SYSTEMS]
         print_table(
             "Systems",
-            ["name", "environment", "states", "actions", "steps", "interval"],
+            ["name", "environment", "observations", "actions", "steps", "interval"],
             [
                 (
-                    item.name,
-                    item.env_id,
-                    item.signals.num_states,
-                    item.signals.num_actions,
-                    item.episode_steps,
-                    f"{item.signals.interval:g} s" if item.signals.interval else "",
+                    system.name,
+                    system.env_id,
+                    system.signals.num_observations,
+                    system.signals.num_actions,
+                    system.max_episode_steps,
+                    f"{system.signals.interval:g} s" if system.signals.interval else "",
                 )
-                for item in known
+                for system in map(get_system, SYSTEMS)
             ],
         )

@@ -8,8 +8,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from farstep.datasets.summary import QUANTILES, Dimension, describe
-from farstep.episodes import Episodes
+from farstep.data.episodes import Episodes
+from farstep.data.summary import QUANTILES, Dimension, describe
 
 
 def print_table(
@@ -57,7 +57,7 @@ def print_summary(episodes: Episodes) -> None:
     print_table("Quantiles over episodes", ["", *quantiles], rows)
     extra = [] if summary.rewards is None else [("reward", summary.rewards)]
     dimensions = [
-        *(("state", dimension) for dimension in summary.states),
+        *(("observation", dimension) for dimension in summary.observations),
         *(("action", dimension) for dimension in summary.actions),
         *extra,
     ]

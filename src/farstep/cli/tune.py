@@ -1,104 +1,103 @@
 """`farstep tune`."""
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from farstep.cli.presets import FitPreset
-from farstep.processes import usable_cores
+from farstep.cli.command import Command
+from farstep.cli.options import ConfigFile, FitOptions, settings_of
+from farstep.runtime.processes import usable_cores
 
 if TYPE_CHECKING:
-    from farstep.fitting.config import FitConfig
+    from farstep.workflows.tune import Tuned
+
+_SHOWN = 10
+"""Trials in the table."""
+BEST_FILE = "best.yaml"
 
 
 @dataclass(frozen=True)
-class Tune:
-    """Search for the settings of a fit by R² on validation episodes (extra tune: Optuna).
+class Tune(Command):
+    """Search for the settings of a fit with Optuna, by R² on validation episodes.
 
-    Learning rate, width, depth, batch and dropout are searched. Test episodes are not looked at.
-    The same command with more --trials goes on; killed, it goes on where it was.
+    Learning rate, width, depth, batch size and dropout are searched; test episodes are not used.
+    Optuna is the extra `tune`. The same command with more --trials continues the search, and so
+    does the same command after it was killed.
 
-    Example: farstep tune log.npz --trials 20 --care-about 50 --out tuned
+    Example: farstep tune log.npz --trials 20 --evaluation-horizon 50 --out tuned
     """
 
-    data: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DATA...")]
-    """Files, Minari directories, or names of shipped sets; their mean counts."""
-    out: Path
-    """Directory for the study and its fits."""
+    data: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DATA [DATA …]")]
+    """Files, Minari directories, or names of shipped sets; the mean over all of them counts."""
+    out: Path = Path("tune")
+    """Directory for the fits, a chart of the trials and the best settings."""
+    fit: FitOptions = field(default_factory=FitOptions)
     trials: int = 30
-    """How many settings are tried."""
-    care_about: int = 50
-    """R² counts from 1 to this many steps ahead."""
-    preset: FitPreset = "recommended"
-    """What is not searched."""
-    horizon: int | None = None
-    """Steps ahead that models are trained on, at most with weights auto; else the preset's."""
-    weights: str | None = None
-    """Of the horizons, such as decay:0.75; without it the preset's."""
-    fit_option: tuple[str, ...] = ()
-    """Other settings of the fit as NAME=VALUE, such as epochs=10."""
-    seed: int = 0
-    """Of the fits and of the search."""
+    """How many settings are tried, including the trials in --out."""
+    evaluation_horizon: int = 50
+    """R² is averaged over 1 to this many steps ahead."""
     workers: int = usable_cores()
     """Processes of one thread each, for a trial's datasets."""
+    config: ConfigFile = None
+    """Options from a YAML or JSON file, or a run's config.json; those given here override it."""
+    force: bool = False
+    """Replace the result of another search in --out; fits that it shares are kept."""
+
+    @classmethod
+    def presets(cls, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return the default preset."""
+        del given
+        return {"fit": "default"}
 
     def run(self) -> None:
-        """Search, print the best settings and how to fit with them, draw, and say where all is."""
-        from farstep.cli.options import given, parse_options
-        from farstep.cli.tables import print_table
-        from farstep.fitting.config import fit_config
-        from farstep.report.static import save_chart
-        from farstep.tuning import tune
+        """Search; print the best settings and how to fit with them; draw the trials."""
+        from farstep.plotting.static import save_chart
+        from farstep.workflows.tune import tune
 
-        settings = given(horizon=self.horizon, weights=self.weights, seed=self.seed)
-        settings |= parse_options(self.fit_option)
-        fit_config(self.preset, **settings)  # says what is no setting of a fit
         found = tune(
             self.data,
-            self.preset,
+            fit=settings_of(self.fit),
             out=self.out,
             trials=self.trials,
-            care_about=self.care_about,
+            evaluation_horizon=self.evaluation_horizon,
             workers=self.workers,
-            **settings,
+            force=self.force,
         )
-        rows = sorted(
-            (one for one in found.trials if one["value"] is not None),
-            key=lambda one: -one["value"],
-        )
-        columns = ["trial", "mean R²", *rows[0]["settings"]]
-        shown = [(str(r["number"]), r["value"], *r["settings"].values()) for r in rows[:10]]
-        print_table("The best settings", columns, shown)
-        early = len(found.trials) - len(rows)
-        print(f"{len(found.trials)} trials, {early} of them ended early")
-        for number, data in enumerate(self.data, start=1):
-            out = self.out / ("best" if len(self.data) == 1 else f"best-{number}")
-            print(f"best: {fit_command(data, self.preset, found.config, out)}")
+        _print_best(found)
         for path in save_chart(found.chart(), self.out / "search", force=True):
             print(f"wrote {path}")
-        print(f"wrote {self.out}/study.db and {self.out}/runs: the study and its fits")
+        best = self._save_best(found)
+        print(f"wrote {best}; fit with these settings:")
+        for number, data in enumerate(self.data, start=1):
+            out = self.out / ("best" if len(self.data) == 1 else f"best-{number}")
+            words = ["farstep", "fit", data, "--config", str(best), "--out", str(out)]
+            print(shlex.join(words))
+
+    def _save_best(self, found: "Tuned") -> Path:
+        """Write the best settings as a file for `farstep fit --config`; return its path."""
+        import yaml
+
+        from farstep.storage.files import publish
+        from farstep.storage.fingerprint import plain
+
+        best = FitOptions(**vars(found.config), preset=self.fit.preset)
+        path = self.out / BEST_FILE
+        text = yaml.safe_dump(plain(settings_of(best)), sort_keys=False)
+        publish(path, {"": text.encode()}, force=True)
+        return path
 
 
-def fit_command(data: str, preset: str, config: "FitConfig", out: Path) -> str:
-    """Return the command that fits a dataset with these settings, told as changes of a preset."""
-    from farstep.fields import changed
-    from farstep.fitting.config import PRESETS
+def _print_best(found: "Tuned") -> None:
+    """Print a table of the best trials."""
+    from farstep.cli.tables import print_table
 
-    told = changed(config, PRESETS[preset])
-    if config.epochs:  # they count; compositions, where they are given, would take their place
-        told.pop("compositions", None)
-    options = [word for name, value in told.items() for word in _option(name, value)]
-    return shlex.join(["farstep", "fit", data, "--preset", preset, *options, "--out", str(out)])
-
-
-def _option(name: str, value: Any) -> list[str]:
-    """Return a setting as words of the command line."""
-    word = name.replace("_", "-")
-    if isinstance(value, bool):
-        return [f"--{word}" if value else f"--no-{word}"]
-    if isinstance(value, tuple):  # pairs, one after the other
-        return [f"--{word}", *(str(one) for pair in value for one in pair)]
-    return [f"--{word}", value if isinstance(value, str) else repr(value)]
+    done = [trial for trial in found.trials if trial["value"] is not None]
+    best = sorted(done, key=lambda trial: -trial["value"])[:_SHOWN]
+    rows = [(str(one["number"]), one["value"], *one["settings"].values()) for one in best]
+    print_table("The best settings", ["trial", "mean R²", *best[0]["settings"]], rows)
+    stopped = len(found.trials) - len(done)
+    print(f"{len(found.trials)} trials; {stopped} of them were stopped early")

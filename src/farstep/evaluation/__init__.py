@@ -1,1 +1,1 @@
-"""Scoring models on a dataset, and the pictures of it."""
+"""Evaluation of models on a dataset: R² and calibration against the horizon."""

@@ -1,4 +1,4 @@
-"""Cartpole swing-up of the DeepMind Control Suite, clean and with sensor noise."""
+"""Cartpole swing-up of the DeepMind Control Suite, without and with observation noise."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,21 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from farstep.signals import Signals
-from farstep.systems.dm_control_env import load_task
+from farstep.data.signals import Signals
+from farstep.systems import SYSTEMS
+from farstep.systems.dm_control import load_task
 from farstep.systems.mujoco_oracle import MujocoOracle
-from farstep.systems.registration import CARTPOLE, CARTPOLE_NOISY, CARTPOLE_RANGES, NOISE_LEVEL
-from farstep.systems.system import Action, State, System
-from farstep.systems.tolerance import gaussian_tolerance, quadratic_tolerance
+from farstep.systems.system import Action, Observation, System
 
 _START_SPREAD = 0.01
-_SENSORS = ("noise", "ranges")
+_VALUE_AT_MARGIN = 0.1
+_CLEAN, _NOISY = SYSTEMS["cartpole-swingup"], SYSTEMS["cartpole-swingup-noisy"]
+_NOISE = dict(_NOISY.kwargs or {})
 
 
-def reward(state: State, action: Action, next_state: State) -> Float[Array, ""]:
-    """Upright × centred × small control × small velocity, as in dm_control's `Balance` task."""
-    del state
-    x, cos, _, _, angular_velocity = next_state
+def reward(
+    observation: Observation, action: Action, next_observation: Observation
+) -> Float[Array, ""]:
+    """Return upright × centred × small control × small velocity, as dm_control's `Balance`."""
+    del observation
+    x, cos, _, _, angular_velocity = next_observation
     upright = (cos + 1) / 2
     centred = (1 + gaussian_tolerance(x, margin=2.0)) / 2
     small_control = (4 + quadratic_tolerance(action[0], margin=1.0)) / 5
@@ -31,8 +34,25 @@ def reward(state: State, action: Action, next_state: State) -> Float[Array, ""]:
     return upright * centred * small_control * small_velocity
 
 
-def reset(key: PRNGKeyArray) -> State:
-    """Hang the pole down at the middle of the rail, almost at rest."""
+def gaussian_tolerance(x: Float[Array, ""], margin: float) -> Float[Array, ""]:
+    """Return 1 at x = 0, falling as a Gaussian to 0.1 at |x| = margin.
+
+    The `gaussian` sigmoid of `dm_control.utils.rewards.tolerance` with bounds (0, 0).
+    """
+    scale = jnp.sqrt(-2 * jnp.log(_VALUE_AT_MARGIN)) / margin
+    return jnp.exp(-0.5 * (x * scale) ** 2)
+
+
+def quadratic_tolerance(x: Float[Array, ""], margin: float) -> Float[Array, ""]:
+    """Return 1 at x = 0, falling as a parabola to 0 at |x| = margin and 0 outside.
+
+    The `quadratic` sigmoid of `dm_control.utils.rewards.tolerance` with value 0 at the margin.
+    """
+    return jnp.maximum(0.0, 1.0 - (x / margin) ** 2)
+
+
+def reset(key: PRNGKeyArray) -> Observation:
+    """Return a pole that hangs down at the middle of the rail, almost at rest."""
     x, angle, velocity, angular_velocity = _START_SPREAD * jax.random.normal(key, (4,))
     angle = angle + jnp.pi
     return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), velocity, angular_velocity])
@@ -40,18 +60,20 @@ def reset(key: PRNGKeyArray) -> State:
 
 def noisy_reset(
     key: PRNGKeyArray,
-    noise: float = NOISE_LEVEL,
-    ranges: Sequence[float] = CARTPOLE_RANGES,
-) -> State:
-    """Give the first state as the noisy sensors see it."""
+    observation_noise: float = _NOISE["observation_noise"],
+    ranges: Sequence[float] = _NOISE["ranges"],
+) -> Observation:
+    """Return a first observation with observation noise."""
     start, sensors = jax.random.split(key)
-    return reset(start) + noise * jnp.array(ranges) * jax.random.normal(sensors, (5,))
+    noise = observation_noise * jnp.array(ranges) * jax.random.normal(sensors, (5,))
+    return reset(start) + noise
 
 
 def with_noise(system: System) -> System:
-    """Return the system with a reset as noisy as its environment's options say."""
-    sensors = {name: system.env_options[name] for name in _SENSORS if name in system.env_options}
-    return replace(system, reset=partial(noisy_reset, **sensors)) if sensors else system
+    """Return the system with a reset as noisy as its environment."""
+    given = system.env_kwargs
+    noise = {name: given[name] for name in ("observation_noise", "ranges") if name in given}
+    return replace(system, reset=partial(noisy_reset, **noise)) if noise else system
 
 
 def make_oracle() -> MujocoOracle:
@@ -60,9 +82,9 @@ def make_oracle() -> MujocoOracle:
     return MujocoOracle(model, 1, _to_physics, _observe)
 
 
-def _to_physics(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    angle = np.arctan2(states[:, 2], states[:, 1])
-    return np.stack([states[:, 0], angle], axis=1), states[:, 3:]
+def _to_physics(observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    angle = np.arctan2(observations[:, 2], observations[:, 1])
+    return np.stack([observations[:, 0], angle], axis=1), observations[:, 3:]
 
 
 def _observe(qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
@@ -70,36 +92,26 @@ def _observe(qpos: np.ndarray, qvel: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.cos(angle), np.sin(angle), qvel], axis=-1)
 
 
-_SIGNALS = Signals(
-    state_names=("x", "cos_angle", "sin_angle", "x_velocity", "angular_velocity"),
-    state_units=("m", "", "", "m/s", "rad/s"),
-    action_names=("force",),
-    action_units=("10 N",),
-    action_low=(-1.0,),
-    action_high=(1.0,),
-    interval=0.01,
-)
-
 swingup = System(
     name="cartpole-swingup",
-    env_id=CARTPOLE,
-    signals=_SIGNALS,
-    episode_steps=1000,
+    env_id=_CLEAN.env_id,
+    signals=Signals(
+        observation_names=("x", "cos_angle", "sin_angle", "x_velocity", "angular_velocity"),
+        observation_units=("m", "", "", "m/s", "rad/s"),
+        action_names=("force",),
+        action_units=("10 N",),
+        action_low=(-1.0,),
+        action_high=(1.0,),
+        interval=0.01,
+    ),
+    max_episode_steps=1000,
     reward=reward,
     reset=reset,
     angles=((1, 2),),
-    oracle=make_oracle,
-    adapt=with_noise,
+    make_oracle=make_oracle,
+    update_for_env_kwargs=with_noise,
 )
 
-swingup_noisy = System(
-    name="cartpole-swingup-noisy",
-    env_id=CARTPOLE_NOISY,
-    signals=_SIGNALS,
-    episode_steps=1000,
-    reward=reward,
-    reset=noisy_reset,
-    angles=((1, 2),),
-    oracle=make_oracle,
-    adapt=with_noise,
+swingup_noisy = replace(
+    swingup, name="cartpole-swingup-noisy", env_id=_NOISY.env_id, reset=noisy_reset
 )

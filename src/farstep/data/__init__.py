@@ -1,0 +1,1 @@
+"""Data: episodes, windows and the file formats they are read from."""

@@ -1,1 +1,0 @@
-"""Where episodes come from and go: file formats, the shipped sets, and their summary."""

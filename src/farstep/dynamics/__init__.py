@@ -1,1 +1,0 @@
-"""Models of dynamics: the contract, and what is written against it."""

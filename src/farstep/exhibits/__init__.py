@@ -1,1 +1,0 @@
-"""The paper's figures and tables, one short file each: its runs and its drawing."""

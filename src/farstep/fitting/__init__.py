@@ -1,1 +1,0 @@
-"""Fitting models: settings, the compiled epoch, stopping, resuming."""

@@ -1,1 +1,0 @@
-"""Imagination: the learned model as an environment, pure and behind thin adapters."""

@@ -1,1 +1,0 @@
-"""Loops: model, agent and evaluation on the real system, one after the other."""

@@ -1,0 +1,1 @@
+"""Models of dynamics: the contract, the networks, and the rollout recursion."""

@@ -1,0 +1,1 @@
+"""Plotting: charts, animations and the HTML report."""

@@ -1,1 +1,0 @@
-"""Results as pictures and pages."""

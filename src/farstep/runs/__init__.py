@@ -1,1 +1,0 @@
-"""Many fits: each in a directory of its own, computed once, some at a time."""

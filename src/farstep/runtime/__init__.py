@@ -1,0 +1,1 @@
+"""The process: progress, cores, compiled programs, packages."""

@@ -1,0 +1,1 @@
+"""Storage: atomic files, run directories, fingerprints and tensors."""

@@ -1,0 +1,1 @@
+"""Training: the multi-step objective and the loop that minimises it."""

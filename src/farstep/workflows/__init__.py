@@ -1,0 +1,1 @@
+"""Workflows: from data to a result, with seeds and worker processes."""
