@@ -57,6 +57,8 @@ def fit(
     """
     check_precision()
     config, weights = fit_settings(config, settings)
+    if config.horizon == 1 and isinstance(weights, Auto):  # there is nothing to choose
+        config, weights = replace(config, weights="uniform"), Uniform()
     _check(config, learn_reward, start)
     given = [part for part in (train, validation) if part is not None]
     config, train, validation = _prepared(config, train, validation, learn_reward)

@@ -9,6 +9,7 @@ import pytest
 
 import cart
 from farstep.data.episodes import Episodes
+from farstep.models.model import Model
 from farstep.training.config import FitConfig, fit_config
 from farstep.training.fit import fit
 from farstep.training.horizon_choice import GROWTH, PILOT, choose, first_grown, pilot, within
@@ -79,6 +80,16 @@ def test_it_is_the_fit_with_the_chosen_horizon(cart_data: Episodes):
     pairs = zip(*(jax.tree.leaves(one.dynamics) for one in (found, again)), strict=True)
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
+
+
+def test_one_step_ahead_there_is_nothing_to_choose(cart_data: Episodes, tiny_model: Model):
+    settings = {**cart.TINY_FIT, "horizon": 1, "epochs": 1}
+    one, other = (
+        fit(cart_data, cart.data(1, seed=1), {**settings, "weights": weights})
+        for weights in ("auto", "uniform")
+    )
+    assert one.fingerprint == other.fingerprint != tiny_model.fingerprint
+    assert one.config["weights"] == "uniform"
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 25, 400])
